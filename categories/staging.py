@@ -1,0 +1,179 @@
+"""Stage a draw: run ``prepare`` once in a process of its own, keep the result in the cache, hand out what it made."""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from categories.catalog import folder_digest
+from categories.seed import case_key
+from categories.spec import Edition, Scale, Task
+
+HOUSE = Path(__file__).parent.parent
+
+
+class StagingError(Exception):
+    """The data of a task could not be made; the message holds the generator's last words."""
+
+
+@dataclass(frozen=True)
+class StageRequest:
+    """Which data are wanted."""
+
+    task: Task
+    seed: str
+    instance: int
+    scale: Scale
+    edition: Edition = "synthetic"
+
+    def cache_key(self) -> str:
+        """Return the name of the folder in the cache: generator, draw, scale and edition decide it."""
+        category = self.task.category
+        draw = case_key(self.seed, category.id, self.task.data_case, self.instance).hex()
+        parts = [generator_digest(self.task), draw, self.scale, self.edition]
+        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Staged:
+    """One draw on disk. ``public`` is what the agent sees, ``workspace`` is copied in writable, ``gold`` stays outside."""
+
+    folder: Path
+    content_digest: str
+    seconds: float
+    peak_memory_mb: float
+    variant: str
+
+    @property
+    def public(self) -> Path:
+        return self.folder / "public"
+
+    @property
+    def workspace(self) -> Path:
+        return self.folder / "workspace"
+
+    @property
+    def gold(self) -> Path:
+        return self.folder / "gold"
+
+
+def generator_digest(task: Task) -> str:
+    """Return the digest of all code and data that decide the bytes of a draw."""
+    shared = (Path(__file__).parent / name for name in ("draw.py", "seed.py", "spec.py"))
+    own = hashlib.sha256(folder_digest(task.category.folder).encode())
+    for path in shared:
+        own.update(path.read_bytes())
+    return own.hexdigest()
+
+
+@contextlib.contextmanager
+def staged(request: StageRequest, cache: Path, cancel: threading.Event | None = None) -> Iterator[Staged]:
+    """Yield the draw, made now or before; it is not evicted while it is in use.
+
+    Concurrent requests for one draw wait for the first; a killed preparation leaves nothing that looks finished.
+    """
+    root = cache / "staged"
+    root.mkdir(parents=True, exist_ok=True)
+    folder = root / request.cache_key()
+    with (root / f"{folder.name}.lock").open("w") as lock:
+        while True:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            if (folder / "staged.json").exists():
+                break
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / "staged.json").exists():
+                _prepare(request, folder, cancel)
+        os.utime(folder)
+        document = json.loads((folder / "staged.json").read_text(encoding="utf-8"))
+        yield Staged(folder=folder, **document)
+
+
+def _prepare(request: StageRequest, folder: Path, cancel: threading.Event | None) -> None:
+    making = folder.with_name(f"{folder.name}.making")
+    for leftover in (making, folder):
+        shutil.rmtree(leftover, ignore_errors=True)
+    for name in ("public", "workspace", "gold"):
+        (making / name).mkdir(parents=True)
+    started = time.monotonic()
+    words = {
+        "folder": str(request.task.category.folder),
+        "case": request.task.data_case,
+        "key": case_key(request.seed, request.task.category.id, request.task.data_case, request.instance).hex(),
+        "scale": request.scale,
+        "edition": request.edition,
+        "into": str(making),
+    }
+    answer = _run_worker(request, words, cancel)
+    if not any((making / "workspace").iterdir()):
+        (making / "workspace").rmdir()
+    document = {
+        "content_digest": _content_digest(making),
+        "seconds": round(time.monotonic() - started, 3),
+        "peak_memory_mb": answer["peak_memory_mb"],
+        "variant": answer["variant"],
+    }
+    (making / "staged.json").write_text(json.dumps(document), encoding="utf-8")
+    making.rename(folder)
+
+
+def _run_worker(request: StageRequest, words: dict[str, str], cancel: threading.Event | None) -> dict[str, object]:
+    """Run the generator in a child: its memory goes with it, it can be stopped, and the key stays off its command line."""
+    limit_s = request.task.category.resources[request.scale].prepare_timeout_s
+    child = subprocess.Popen(
+        [sys.executable, "-m", "categories.worker"],
+        cwd=HOUSE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(HOUSE), "PYTHONHASHSEED": "0"},
+    )
+    ended = threading.Event()
+    stopped: list[str] = []
+
+    def watch() -> None:
+        deadline = time.monotonic() + limit_s
+        while not ended.wait(0.2):
+            if time.monotonic() > deadline:
+                stopped.append(f"took more than {limit_s} s")
+            elif cancel is not None and cancel.is_set():
+                stopped.append("was cancelled")
+            if stopped:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+                return
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    out, err = child.communicate(json.dumps(words))
+    ended.set()
+    watcher.join()
+    if stopped or child.returncode != 0:
+        why = f"preparation {stopped[0]}" if stopped else f"preparation ended with status {child.returncode}"
+        last = "\n".join(err.strip().splitlines()[-12:])
+        raise StagingError(f"{request.task.id} ({request.edition}, {request.scale}): {why}\n{last}".strip())
+    answer: dict[str, object] = json.loads(out.splitlines()[-1])
+    return answer
+
+
+def _content_digest(folder: Path) -> str:
+    """Return the SHA-256 over every staged file's name and bytes, gold included."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        inner = hashlib.sha256()
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                inner.update(block)
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{inner.hexdigest()}\n".encode())
+    return digest.hexdigest()

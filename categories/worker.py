@@ -1,0 +1,30 @@
+"""``python -m categories.worker``: run one category's ``prepare`` as asked on standard input."""
+
+import importlib
+import json
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from categories.catalog import load_category
+from categories.draw import Draw
+
+
+def main() -> None:
+    """Prepare one draw; the last line of standard output tells the peak memory and the generator's variant."""
+    words = json.loads(sys.stdin.read())
+    category = load_category(Path(words["folder"]))
+    draw = Draw(
+        case=words["case"], spec=category.cases[words["case"]], key=bytes.fromhex(words["key"]), scale=words["scale"]
+    )
+    into = Path(words["into"])
+    prepare: Callable[..., Any] = importlib.import_module(f"categories.{category.id}.{words['edition']}").prepare
+    variant = prepare(draw, public=into / "public", gold=into / "gold", workspace=into / "workspace")
+    peak_kb = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    print(json.dumps({"peak_memory_mb": round(peak_kb / 1024, 1), "variant": variant or ""}))  # noqa: T201 (the contract)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Where agents and verifiers run: images, boxes, disks, and the one door out."""

@@ -1,0 +1,5 @@
+"""``python -m hab_suite``."""
+
+from . import main
+
+main()
