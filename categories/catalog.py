@@ -1,4 +1,4 @@
-"""Folders -> categories -> tasks. Nothing is registered anywhere else: a folder with a ``category.toml`` is a category."""
+"""Folders -> categories -> tasks. Nothing is registered by hand: a folder with a ``category.toml`` is a category."""
 
 import hashlib
 import tomllib

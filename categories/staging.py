@@ -46,7 +46,7 @@ class StageRequest:
 
 @dataclass(frozen=True)
 class Staged:
-    """One draw on disk. ``public`` is what the agent sees, ``workspace`` is copied in writable, ``gold`` stays outside."""
+    """One draw on disk: ``public`` is what the agent sees, ``workspace`` is copied in writable, ``gold`` stays out."""
 
     folder: Path
     content_digest: str
@@ -127,7 +127,7 @@ def _prepare(request: StageRequest, folder: Path, cancel: threading.Event | None
 
 
 def _run_worker(request: StageRequest, words: dict[str, str], cancel: threading.Event | None) -> dict[str, object]:
-    """Run the generator in a child: its memory goes with it, it can be stopped, and the key stays off its command line."""
+    """Run the generator in a child: its memory goes with it, it can be stopped, the key stays off its command line."""
     limit_s = request.task.category.resources[request.scale].prepare_timeout_s
     child = subprocess.Popen(
         [sys.executable, "-m", "categories.worker"],

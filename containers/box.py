@@ -147,7 +147,7 @@ class Box(Protocol):
         ...
 
     def get(self, path: str) -> Iterator[bytes]:
-        """Stream a tar archive of a path, links unfollowed; the iterator may be dropped half-way. Works on a stopped box.
+        """Stream a tar archive of a path, links unfollowed, from a running or stopped box; may be dropped half-way.
 
         Raises:
             FileNotFoundError: the path does not exist.

@@ -99,7 +99,7 @@ class AgentExit(Frozen):
     """Null where it was stopped with the box."""
     timed_out: bool = False
     error_class: str = ""
-    """``auth``, ``model``, ``budget``, ``rate_limit``, ``provider``, ``context``, ``refusal``, ``crash`` ...; empty on success."""
+    """``auth``, ``model``, ``budget``, ``rate_limit``, ``provider``, ``context``, ``crash`` ...; empty on success."""
     message: str = ""
     log_bytes: int = 0
     log_cut: bool = False
