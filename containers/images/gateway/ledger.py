@@ -1,0 +1,117 @@
+"""Who used what: token counts per door and model, money per trial and run, and when to stop."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .meter import TOKENS
+from .settings import Price, Refusal, Settings
+
+
+@dataclass
+class Account:
+    """Money of one trial (all its tries) or of the run."""
+
+    limit_usd: float | None
+    spent_usd: float = 0.0
+    under_way_usd: float = 0.0
+    """Estimates for requests that have not ended."""
+    dearest_usd: float = 0.0
+
+    def estimate(self, input_usd: float) -> float:
+        """Guess what a request will cost: its input, or as much as the dearest so far."""
+        return max(input_usd, self.dearest_usd)
+
+    @property
+    def exhausted(self) -> bool:
+        return self.limit_usd is not None and self.spent_usd + self.under_way_usd >= self.limit_usd
+
+
+@dataclass
+class Tally:
+    """What went through one door."""
+
+    trial: str
+    usage: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Model -> counts, as in the record format."""
+    requests: int = 0
+    unmetered: int = 0
+    """Answers that ended before they told their token counts."""
+    spent_usd: float = 0.0
+    refusals: dict[str, int] = field(default_factory=dict)
+    statuses: dict[str, int] = field(default_factory=dict)
+    last_error: str = ""
+    """Empty, or what was wrong with the last answer: a status, an error code, ``cut``, ``silent``."""
+    message: str = ""
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Count a refusal."""
+        self.refusals[refusal.kind] = self.refusals.get(refusal.kind, 0) + 1
+
+    def answered(self, status: str, error: str, message: str) -> None:
+        """Count an answer; an error stays until a good answer follows."""
+        self.requests += 1
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+        self.last_error, self.message = error, message[:500] if error else ""
+
+    def count(self, provider: str, model: str, tokens: dict[str, int]) -> None:
+        """Add the token counts of one answer."""
+        entry = self.usage.setdefault(
+            model, {"model": model, "provider": provider, "requests": 0, **dict.fromkeys(TOKENS, 0)}
+        )
+        entry["requests"] += 1
+        for name in TOKENS:
+            entry[name] += tokens[name]
+
+    def report(self) -> dict[str, Any]:
+        """Return all of it as JSON."""
+        return {**self.__dict__, "usage": [self.usage[model] for model in sorted(self.usage)]}
+
+
+@dataclass
+class Reservation:
+    """A request under way; as it stands, one that costs nothing."""
+
+    price: Price | None = None
+    estimate_usd: float = 0.0
+    accounts: tuple[Account, ...] = ()
+
+
+class Ledger:
+    """The run's books."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.run = Account(settings.max_usd, settings.spent_usd)
+        self._trials: dict[str, Account] = {}
+
+    def trial(self, name: str) -> Account:
+        """Return a trial's account; its retries share it."""
+        return self._trials.setdefault(name, Account(self._settings.max_usd_per_trial))
+
+    def reserve(self, trial: str, model: str, input_tokens: int) -> Reservation:
+        """Admit a request.
+
+        Raises:
+            Refusal: ``budget`` at the limit; ``unpriced`` where there is a limit and the model has no price.
+        """
+        price = self._settings.prices.get(model)
+        if price is None and self._settings.budgeted:
+            raise Refusal("unpriced", f"model {model} has no price, and the run has a limit; name its price or lift it")
+        accounts = (self.run, self.trial(trial))
+        for account, whose in zip(accounts, ("run", "trial"), strict=True):
+            if account.exhausted:
+                raise Refusal("budget", f"the {whose}'s limit of {account.limit_usd} USD is reached")
+        counts = dict.fromkeys(TOKENS, 0) | {"input_tokens": input_tokens}
+        estimate = max(account.estimate(price.of(counts) if price else 0.0) for account in accounts)
+        for account in accounts:
+            account.under_way_usd += estimate
+        return Reservation(price, estimate, accounts)
+
+    def settle(self, reservation: Reservation, tokens: dict[str, int]) -> float:
+        """Close a request and return its cost in USD."""
+        cost = reservation.price.of(tokens) if reservation.price else 0.0
+        for account in reservation.accounts:
+            account.under_way_usd = max(0.0, account.under_way_usd - reservation.estimate_usd)
+            account.spent_usd += cost
+            account.dearest_usd = max(account.dearest_usd, cost)
+        return cost
