@@ -60,6 +60,8 @@ class BoxSpec:
     read_only_root: bool = True
     tmpfs: Mapping[str, str] = field(default_factory=dict)
     """Path -> options, for boxes without a disk of their own."""
+    host_helper: bool = False
+    """Privileged and in the host's process space, for the disk helper alone: never for an agent or a verifier."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class BoxState:
     exit_code: int | None
     oom_killed: bool
     peak_memory_mb: float | None
-    """Highest memory in use, where the engine and the kernel tell."""
+    """Highest memory in use (page cache included), where the engine and the kernel tell."""
 
 
 @dataclass(frozen=True)
@@ -214,4 +216,10 @@ class Engine(Protocol):
         """Return the tags of all images that the suite has made."""
         ...
 
-    def remove_image(self, tag: str) -> None: ...
+    def image_mb(self, tag: str) -> float:
+        """Return the size of an image with all its layers, some of them shared with others, in MB."""
+        ...
+
+    def remove_image(self, tag: str) -> None:
+        """Remove an image. Idempotent; an image that a container still uses stays, and raises ``EngineError``."""
+        ...

@@ -1,0 +1,174 @@
+"""A running container of a Docker engine."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import Any
+
+import docker
+import requests
+from docker.errors import APIError, NotFound
+
+from containers.box import BoxState, EngineError, Finished, Sink
+from containers.cgroup import MemoryUse, memory_use
+from containers.docker_client import engine_errors, gone_is_fine
+from containers.docker_stream import CHUNK_BYTES, Conversation
+from containers.docker_terminal import join
+
+EXIT_CODE_WAIT_S = 5.0
+"""The engine may report the end of an exec a moment after its output has ended."""
+KILLED = 128 + 9
+
+
+class DockerBox:
+    """Implements ``containers.box.Box``; safe to use from several threads."""
+
+    def __init__(self, api: docker.APIClient, box_id: str) -> None:
+        self._api = api
+        self._id = box_id
+        self._stopping = threading.Lock()
+        self._stopped = threading.Event()
+        self._memory = MemoryUse()
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    def exec(
+        self,
+        argv: tuple[str, ...],
+        *,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        sink: Sink | None = None,
+        timeout_s: float | None = None,
+        user: str | None = None,
+        workdir: str | None = None,
+    ) -> Finished:
+        began = time.monotonic()
+        options: dict[str, Any] = {
+            "environment": dict(env or {}),
+            "user": user or "",
+            "workdir": workdir,
+            "stdin": bool(stdin),
+        }
+        try:
+            with engine_errors(f"run {argv[0]} in a box"):
+                exec_id = self._api.exec_create(self._id, list(argv), **options)["Id"]
+                hijacked = self._api.exec_start(exec_id, socket=True)
+        except EngineError:
+            if not self._stopped.is_set():
+                raise
+            return Finished(None, timed_out=False, seconds=time.monotonic() - began)
+        with closing(Conversation(hijacked)) as conversation:
+            timed_out = conversation.pump(stdin, sink, timeout_s=timeout_s, ended=lambda: self._exec_ended(exec_id))
+        exit_code = None if timed_out else self._exit_code(exec_id)
+        return Finished(exit_code, timed_out=timed_out, seconds=time.monotonic() - began)
+
+    def terminal(
+        self, argv: tuple[str, ...], *, env: Mapping[str, str] | None = None, workdir: str | None = None
+    ) -> int:
+        options: dict[str, Any] = {"environment": dict(env or {}), "workdir": workdir, "stdin": True, "tty": True}
+        with engine_errors(f"open a terminal for {argv[0]}"):
+            exec_id = self._api.exec_create(self._id, list(argv), **options)["Id"]
+            hijacked = self._api.exec_start(exec_id, tty=True, socket=True)
+
+        def resize(rows: int, columns: int) -> None:
+            with gone_is_fine():
+                self._api.exec_resize(exec_id, height=rows, width=columns)
+
+        with closing(Conversation(hijacked)) as conversation, engine_errors(f"carry the terminal of {argv[0]}"):
+            join(conversation, resize)
+        exit_code = self._exit_code(exec_id)
+        return KILLED if exit_code is None else exit_code
+
+    def put(self, folder: str, tar: bytes) -> None:
+        with engine_errors(f"copy files to {folder}"):
+            self._api.put_archive(self._id, folder, tar)
+
+    def get(self, path: str) -> Iterator[bytes]:
+        url = f"{self._api.base_url}/v{self._api.api_version}/containers/{self._id}/archive"
+        with engine_errors(f"copy {path}"):
+            # Not the SDK's get_archive: it hides the response, and only closing that one drops the rest.
+            response = self._api.get(url, params={"path": path}, stream=True)
+        if response.status_code == requests.codes.not_found:
+            raise FileNotFoundError(f"{path}: not in the box ({response.json().get('message', '')})")
+        if not response.ok:
+            raise EngineError(f"The engine failed to copy {path}: {response.text.strip()}")
+        return self._stream(path, response)
+
+    def _stream(self, path: str, response: requests.Response) -> Iterator[bytes]:
+        with closing(response), engine_errors(f"copy {path}"):
+            yield from response.iter_content(CHUNK_BYTES)
+
+    def stop(self) -> None:
+        with self._stopping:
+            if self._stopped.is_set():
+                return
+            self._memory = self._memory_use()
+            self._stopped.set()
+            with engine_errors("stop a box"), gone_is_fine():
+                self._api.kill(self._id, "SIGKILL")
+                self._api.wait(self._id, timeout=60)
+
+    def state(self) -> BoxState:
+        with engine_errors("inspect a box"):
+            state = self._api.inspect_container(self._id)["State"]
+        running = bool(state["Running"])
+        if running and not self._stopped.is_set():
+            self._memory = self._memory_use()
+        return BoxState(
+            running=running,
+            exit_code=None if running else state["ExitCode"],
+            oom_killed=bool(state["OOMKilled"]) or self._memory.oom_kills > 0,
+            peak_memory_mb=self._memory.peak_mb,
+        )
+
+    def remove(self) -> None:
+        self._stopped.set()
+        remove_container(self._api, self._id)
+
+    def _memory_use(self) -> MemoryUse:
+        """Ask the kernel of this host; else the engine, which knows the peak on cgroup version 1 alone."""
+        try:
+            pid = self._api.inspect_container(self._id)["State"]["Pid"]
+            use = memory_use(pid) if pid else MemoryUse()
+            if not pid or use.peak_mb is not None:
+                return use
+            stats: dict[str, Any] = self._api.stats(self._id, stream=False, one_shot=True)
+            peak = stats.get("memory_stats", {}).get("max_usage")
+        except (APIError, requests.RequestException):
+            return self._memory
+        return MemoryUse(peak / 1e6 if peak else None, use.oom_kills)
+
+    def _exec_ended(self, exec_id: str) -> bool:
+        try:
+            return not self._api.exec_inspect(exec_id)["Running"]
+        except NotFound:
+            return True
+        except (APIError, requests.RequestException):
+            return False
+
+    def _exit_code(self, exec_id: str) -> int | None:
+        deadline = time.monotonic() + EXIT_CODE_WAIT_S
+        exit_code: int | None = None
+        with engine_errors("read an exit code"):
+            while not self._stopped.is_set() and time.monotonic() < deadline:
+                try:
+                    found = self._api.exec_inspect(exec_id)
+                except NotFound:
+                    return None
+                if not found["Running"] and found["ExitCode"] is not None:
+                    exit_code = found["ExitCode"]
+                    break
+                time.sleep(0.01)
+        if exit_code == KILLED and not self.state().running:
+            return None
+        return None if self._stopped.is_set() else exit_code
+
+
+def remove_container(api: docker.APIClient, box_id: str) -> None:
+    """Remove a container, running or not, with its anonymous volumes; one that is gone already is fine."""
+    with engine_errors("remove a box"), gone_is_fine():
+        api.remove_container(box_id, force=True, v=True)
