@@ -223,6 +223,8 @@ class RunPlan(Frozen):
     """Category -> (metric, ``higher`` or ``lower``, value of a missing submission)."""
     axes: dict[str, dict[str, str]] = {}
     """Category -> the five axes."""
+    templates: dict[str, str] = {}
+    """Task -> the task whose draw it shares (clue twins share one); such tasks are one cluster in every interval."""
     trials: tuple[TrialPlan, ...]
     host: Host
     jobs: int
@@ -237,6 +239,7 @@ class Event(Frozen):
         "trial_started",
         "phase_started",
         "trial_retried",
+        "trial_cancelled",
         "trial_ended",
         "rescored",
         "brake",
