@@ -112,6 +112,8 @@ class Category(Frozen):
     title: str
     image: str
     """The role of the category image: a folder under ``containers/images/``."""
+    verifier_image: str = "verifier"
+    """The role of the image that judges; another than the default only where a verifier needs more than that has."""
     axes: Axes
     editions: tuple[Edition, ...]
     resources: dict[Scale, Resources]

@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from categories.catalog import folder_digest
-from categories.seed import case_key
+from categories.seed import case_key, fingerprint
 from categories.spec import Edition, Scale, Task
 
 HOUSE = Path(__file__).parent.parent
+SETTLED_TIME = 1_600_000_000
+"""Modification time of all staged files: 2020-09-13."""
 
 
 class StagingError(Exception):
@@ -49,6 +51,8 @@ class Staged:
     """One draw on disk: ``public`` is what the agent sees, ``workspace`` is copied in writable, ``gold`` stays out."""
 
     folder: Path
+    about: str
+    """Task, instance, scale, edition and the seed's fingerprint, for people."""
     content_digest: str
     seconds: float
     peak_memory_mb: float
@@ -116,7 +120,10 @@ def _prepare(request: StageRequest, folder: Path, cancel: threading.Event | None
     answer = _run_worker(request, words, cancel)
     if not any((making / "workspace").iterdir()):
         (making / "workspace").rmdir()
+    _settle(making)
+    about = (request.task.id, f"i{request.instance}", request.scale, request.edition, fingerprint(request.seed))
     document = {
+        "about": " ".join(about),
         "content_digest": _content_digest(making),
         "seconds": round(time.monotonic() - started, 3),
         "peak_memory_mb": answer["peak_memory_mb"],
@@ -124,6 +131,13 @@ def _prepare(request: StageRequest, folder: Path, cancel: threading.Event | None
     }
     (making / "staged.json").write_text(json.dumps(document), encoding="utf-8")
     making.rename(folder)
+
+
+def _settle(folder: Path) -> None:
+    """Give every staged file the same times and modes, so that neither tells anything."""
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+        os.utime(path, (SETTLED_TIME, SETTLED_TIME))
 
 
 def _run_worker(request: StageRequest, words: dict[str, str], cancel: threading.Event | None) -> dict[str, object]:

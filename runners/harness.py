@@ -89,6 +89,10 @@ class Harness(Protocol):
     """Whether ``--model`` must be given and the box gets a door to the gateway."""
     agent: str
     """The folder under ``/opt/agents`` that must be mounted; empty for none."""
+    keep: tuple[str, ...]
+    """Paths in the box (absolute, or beginning with ``~/``) whose files are copied into ``agent/kept/<path without
+    leading ~/ or />`` once the box was stopped: session logs, usage files. Links are not followed; missing ones are
+    passed over."""
 
     def drive(self, seat: Seat) -> Finished:
         """Do the agent's part of a trial, from the instruction to the last word.
@@ -99,7 +103,10 @@ class Harness(Protocol):
         ...
 
     def read(self, logs: Path, finished: Finished | None) -> Reading:
-        """Read usage, cost and trajectory from ``agent/``; ``finished`` is null where the box was stopped."""
+        """Read usage, cost and trajectory from ``agent/`` (``stdout.log``, ``stderr.log``, ``kept/``).
+
+        ``finished`` is null where ``drive`` raised. Never raises on what an agent wrote: it warns in the ``Reading``.
+        """
         ...
 
 

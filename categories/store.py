@@ -1,0 +1,61 @@
+"""The cache of staged draws: what is in it, and how it is kept within bounds."""
+
+import fcntl
+import json
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One staged draw."""
+
+    folder: Path
+    about: str
+    size_bytes: int
+    used_at: datetime
+    """When it was last handed out."""
+
+
+def entries(cache: Path) -> list[Entry]:
+    """Return all finished draws, the latest used first."""
+    found = []
+    for document in (cache / "staged").glob("*/staged.json"):
+        folder = document.parent
+        try:
+            about = str(json.loads(document.read_text(encoding="utf-8"))["about"])
+            size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+            used_at = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+        except FileNotFoundError:
+            continue  # evicted by another process meanwhile
+        found.append(Entry(folder=folder, about=about, size_bytes=size, used_at=used_at))
+    return sorted(found, key=lambda entry: entry.used_at, reverse=True)
+
+
+def prune(cache: Path, keep_bytes: int) -> list[Entry]:
+    """Evict the longest unused draws until ``keep_bytes`` are left; those in use stay. Return what was evicted."""
+    kept = entries(cache)
+    total = sum(entry.size_bytes for entry in kept)
+    evicted = []
+    for entry in reversed(kept):
+        if total <= keep_bytes:
+            break
+        if _evict(entry.folder):
+            total -= entry.size_bytes
+            evicted.append(entry)
+    return evicted
+
+
+def _evict(folder: Path) -> bool:
+    """Remove a draw unless somebody holds its lock. The lock file stays: removing it would split its holders."""
+    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        # The marker goes first: a half-removed draw must not look finished.
+        (folder / "staged.json").unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+    return True

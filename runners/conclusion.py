@@ -1,0 +1,80 @@
+"""From what happened in the phases to the one record of a trial."""
+
+from datetime import UTC, datetime
+
+from results.records import AgentExit, Outcome, TrialRecord
+from runners.errors import ENVIRONMENT_CLASSES
+from runners.state import Trial
+
+
+def conclude(trial: Trial) -> TrialRecord:
+    """Return the record; the outcome is decided here and nowhere else."""
+    outcome, reason, message = _outcome(trial)
+    place, plan, verdict, staged = trial.place, trial.job.plan, trial.verdict, trial.staged
+    disk = trial.disk.mode if trial.disk else "none"
+    return TrialRecord(
+        run_id=place.plan.run_id,
+        plan=plan,
+        edition=place.plan.edition,
+        scale=place.plan.scale,
+        seed_fingerprint=place.plan.seed_fingerprint,
+        task_version=place.plan.task_versions[plan.task],
+        content_digest=staged.content_digest if staged else "",
+        harness_version=trial.job.harness_version,
+        images={"box": place.box_images[plan.task], "verifier": place.verifier_images[plan.category]},
+        network=place.plan.network if trial.job.harness.needs_model else "none",
+        variant=staged.variant if staged else "",
+        outcome=outcome,
+        reason=reason,
+        message=message,
+        reward=verdict.reward if verdict else None,
+        headline=verdict.headline if verdict else None,
+        metrics=verdict.metrics if verdict else {},
+        usage=trial.usage,
+        harness_cost_usd=trial.reading.cost_usd,
+        phases=tuple(trial.phases),
+        started_at=trial.started_at,
+        ended_at=datetime.now(UTC),
+        limits=trial.job.limits.model_copy(update={"disk": disk}),
+        agent=_agent_exit(trial),
+        submission=trial.collected,
+        warnings=tuple(trial.warnings),
+    )
+
+
+def _agent_exit(trial: Trial) -> AgentExit | None:
+    if trial.exit is None:
+        return None
+    error_class, message = _agent_error(trial)
+    return trial.exit.model_copy(update={"error_class": error_class, "message": message or trial.exit.message})
+
+
+def _agent_error(trial: Trial) -> tuple[str, str]:
+    """What the logs say counts before what the exit status says: the logs know why."""
+    if trial.stopped_for in ("timeout", "cancelled"):
+        return "", ""
+    if trial.stopped_for:
+        return trial.stopped_for, trial.exit.message if trial.exit else ""
+    if trial.reading.error_class:
+        return trial.reading.error_class, trial.reading.message
+    if trial.agent_error is not None:
+        return trial.agent_error.error_class, str(trial.agent_error)
+    return "", ""
+
+
+def _outcome(trial: Trial) -> tuple[Outcome, str, str]:
+    if trial.stopped_for == "cancelled" or (trial.cancel.is_set() and trial.finished is None):
+        return Outcome.CANCELLED, "cancelled", "the run was stopped before the trial ended"
+    if trial.broken_phase == "verify":
+        return Outcome.VERIFIER_ERROR, "verify", trial.broken_message
+    if trial.broken_phase:
+        return Outcome.ENVIRONMENT_ERROR, trial.broken_phase, trial.broken_message
+    if trial.stopped_for == "timeout":
+        return Outcome.AGENT_TIMEOUT, "timeout", trial.exit.message if trial.exit else ""
+    error_class, message = _agent_error(trial)
+    if error_class:
+        outcome = Outcome.ENVIRONMENT_ERROR if error_class in ENVIRONMENT_CLASSES else Outcome.AGENT_ERROR
+        return outcome, error_class, message
+    assert trial.verdict is not None
+    outcome = Outcome.PASSED if trial.verdict.reward == 1 else Outcome.FAILED
+    return outcome, trial.verdict.reason, trial.verdict.message

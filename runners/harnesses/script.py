@@ -1,0 +1,45 @@
+"""Solvers that come with a category: the honest reference, and probes that must earn 0; run in the box."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from containers.box import Finished
+from runners.harness import HarnessError, HarnessOptions, Seat
+from runners.harnesses.plain import PlainHarness, completed
+
+PYTHON = "/opt/env/bin/python"
+
+
+class Reference(PlainHarness):
+    """Runs the category's ``reference.py``, which sees only what an agent sees."""
+
+    def drive(self, seat: Seat) -> Finished:
+        return _run(seat, seat.task.category.folder / "reference.py")
+
+
+class Probe(PlainHarness):
+    """Runs one of the category's dumb or cheating solvers, named after the colon: ``probe:flag_all``."""
+
+    def __init__(self, options: HarnessOptions) -> None:
+        super().__init__(options)
+        if not options.argument:
+            raise HarnessError("--harness probe: which one? `probe:NAME`; `hab-suite show TASK` lists the names.")
+
+    def drive(self, seat: Seat) -> Finished:
+        return _run(seat, seat.task.category.folder / "probes.py", self.options.argument)
+
+
+def list_probes(category_folder: Path) -> list[dict[str, object]]:
+    """Return what ``probes.py --list`` says: name, expectation, bound and reason of each probe."""
+    answer = subprocess.run(
+        [sys.executable, category_folder / "probes.py", "--list"], capture_output=True, text=True, check=True
+    )
+    probes: list[dict[str, object]] = json.loads(answer.stdout)
+    return probes
+
+
+def _run(seat: Seat, script: Path, *arguments: str) -> Finished:
+    """Hand the script over standard input, so that the box holds nothing that an agent's box does not."""
+    return completed(seat.exec((PYTHON, "-", *arguments), stdin=script.read_bytes()), script.name)

@@ -1,0 +1,136 @@
+"""Everything that must stand before the first trial: images, agents, the run's lease, the gateway; and its end."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from categories.catalog import all_tasks, find_task
+from categories.instruction import instruction_template
+from categories.spec import Category, Task
+from containers import agents
+from containers.box import Engine, EngineInfo
+from containers.disk import Shell, helper_shell, make_disk
+from containers.images import ensure_base, ensure_image, ensure_task_image, image_tag
+from containers.lease import RunLease
+from containers.reap import Reaped, reap
+from results.folder import RunFolder
+from results.records import RunPlan, TrialPlan
+from runners.cache import Cache
+from runners.gateway import GatewayOptions, start_gateway
+from runners.harness import Harness, HarnessOptions, load_harness
+from runners.place import InstalledAgent, Job, Place, clamp
+from runners.verify import verifier_files
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a run is opened with."""
+
+    engine: Engine
+    machine: EngineInfo
+    cache: Cache
+    gateway: GatewayOptions
+    agent_version: str = ""
+
+
+def job_harness(trial: TrialPlan, plan: RunPlan) -> tuple[Harness, HarnessOptions]:
+    """Return the harness of a planned trial, made from the plan alone, so that ``resume`` finds the same."""
+    name, _, argument = trial.harness.partition(":")
+    extra = {key: plan.options[key] for key in ("harness_file",) if key in plan.options}
+    options = HarnessOptions(argument, trial.model, trial.effort, plan.options.get("command", ""), extra)
+    return load_harness(name, options), options
+
+
+@contextmanager
+def open_place(
+    opening: Opening, folder: RunFolder, trials: Sequence[TrialPlan], say: Say
+) -> Iterator[tuple[Place, list[Job]]]:
+    """Yield the place and the jobs of these trials; on leaving, nothing of the run is left on the host."""
+    engine, cache, plan = opening.engine, opening.cache, folder.plan
+    tasks = {trial.task: find_task(trial.task) for trial in trials}
+    harnesses = {(t.harness, t.model, t.effort): job_harness(t, plan) for t in trials}
+    with ExitStack() as stack:
+        lease = stack.enter_context(RunLease(cache.mounts, plan.run_id))
+        helper = host_helper(engine, cache, say)
+        say_reaped(reap(engine, cache.mounts, helper), say)
+        boxes = {name: task_image(engine, task, cache, say) for name, task in tasks.items()}
+        judges = {t.category.id: verifier_image(engine, t.category, cache, say) for t in tasks.values()}
+        wanted = {harness.agent for harness, _ in harnesses.values() if harness.agent}
+        installed = {name: _install(opening, name, say) for name in sorted(wanted)}
+        gateway = start_gateway(opening.gateway, engine, folder, lease, [h for h, _ in harnesses.values()], cache, say)
+        if gateway is not None:
+            stack.callback(gateway.stop)
+        place = Place(
+            engine=engine,
+            machine=opening.machine,
+            cache=cache,
+            folder=folder,
+            plan=plan,
+            seed=folder.seed(),
+            mounts=lease.folder,
+            labels=lease.labels,
+            make_disk=partial(make_disk, helper=helper),
+            box_images=boxes,
+            verifier_images=judges,
+            agents=installed,
+            gateway=gateway,
+        )
+        yield place, [_job(trial, tasks[trial.task], harnesses, place) for trial in trials]
+
+
+def host_helper(engine: Engine, cache: Cache, say: Say) -> Shell | None:
+    """Return what makes disks for a user who is not root; null for root, who needs none."""
+    return None if os.geteuid() == 0 else helper_shell(engine, ensure_base(engine, cache.locks, say))
+
+
+def say_reaped(reaped: Reaped, say: Say) -> None:
+    """Tell what dead runs had left, if anything."""
+    if reaped.containers or reaped.disks or reaped.folders:
+        counts = f"{reaped.containers} containers, {reaped.disks} disks, {reaped.folders} folders"
+        say(f"removed what dead runs left: {counts}")
+
+
+def task_image(engine: Engine, task: Task, cache: Cache, say: Say) -> str:
+    """Return the tag of a task's image: the category image, the instruction's template, the layout of the data."""
+    parent = ensure_image(engine, task.category.image, {}, cache.locks, say)
+    files = {"/opt/task/instruction.md": instruction_template(task).encode()}
+    return ensure_task_image(engine, files, parent, cache.locks, say)
+
+
+def verifier_image(engine: Engine, category: Category, cache: Cache, say: Say) -> str:
+    """Return the tag of the image that judges a category."""
+    return ensure_image(engine, category.verifier_image, verifier_files(), cache.locks, say)
+
+
+def current_images() -> set[str]:
+    """Return the verifier images as they are now (the roles' own are known to ``containers.images``)."""
+    return {image_tag(task.category.verifier_image, verifier_files()) for task in all_tasks()}
+
+
+def _install(opening: Opening, name: str, say: Say) -> InstalledAgent:
+    version = opening.agent_version or None
+    base = image_tag("base", {})
+    say(f"agent {name}")
+    path = agents.install(name, cache=opening.cache.root, engine=opening.engine, image=base, version=version)
+    return InstalledAgent(version=agents.release(name, version).version, mount=agents.mount(name, path))
+
+
+def _job(
+    trial: TrialPlan,
+    task: Task,
+    harnesses: dict[tuple[str, str, str], tuple[Harness, HarnessOptions]],
+    place: Place,
+) -> Job:
+    harness, options = harnesses[trial.harness, trial.model, trial.effort]
+    resources, limits = clamp(task.category.resources[place.plan.scale], place.machine)
+    version = place.agents[harness.agent].version if harness.agent else ""
+    return Job(trial, task, harness, options, harness_version=version, resources=resources, limits=limits)
+
+
+def needs_model(harnesses: Iterable[Harness]) -> bool:
+    """Return whether any harness must reach a model."""
+    return any(harness.needs_model for harness in harnesses)

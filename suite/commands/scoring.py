@@ -1,0 +1,33 @@
+"""``verify`` and ``rescore``: verdicts without agents."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suite.seam import load
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command()(verify)
+    app.command()(rescore)
+
+
+def verify(
+    task: Annotated[str, typer.Argument(help="Task id.")],
+    folder: Annotated[Path, typer.Argument(help="A folder laid out like /workspace/submission.")],
+    scale: Annotated[str | None, typer.Option("--scale", help="full (default) or small.")] = None,
+    seed: Annotated[str | None, typer.Option("--seed", help="The seed of the data that was worked on.")] = None,
+    instance: Annotated[int, typer.Option("--instance", min=0)] = 0,
+) -> None:
+    """Score a folder by hand; prints the verdict as JSON."""
+    raise typer.Exit(load("suite.scoring:verify")(task, folder, scale=scale, seed=seed, instance=instance))
+
+
+def rescore(
+    run: Annotated[Path, typer.Argument(help="The run's folder.")],
+    tasks: Annotated[list[str] | None, typer.Option("--tasks", help="Glob over task ids; repeatable.")] = None,
+) -> None:
+    """Judge a run's submissions again with the verifiers as they are now."""
+    raise typer.Exit(load("suite.scoring:rescore")(run, tasks or []))

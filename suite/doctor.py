@@ -1,0 +1,127 @@
+"""``doctor``: what this machine can do, and how to repair what it cannot."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import typer
+
+from categories.catalog import load_catalog
+from containers.box import Engine, EngineError, EngineInfo
+from containers.build_host import ca_bundle
+from containers.disk import best_mode
+from containers.docker_engine import DockerEngine
+from containers.images import image_tag, roles
+from containers.lease import RunLease
+from runners.cache import Cache, default_cache
+from runners.harness import HARNESSES
+from runners.opening import host_helper
+from runners.readiness import harness_state
+
+FREE_GB = 20
+ROOMS = ("suite", "categories", "containers", "runners", "results", "verifiers_hidden")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding."""
+
+    name: str
+    ok: bool
+    detail: str
+    repair: str = ""
+    """What to do; empty where all is well."""
+
+
+def doctor(*, as_json: bool) -> int:
+    """Print all checks; exit status 2 where something that every run needs is missing."""
+    checks = list(_checks())
+    if as_json:
+        typer.echo(json.dumps([asdict(check) for check in checks], indent=1))
+    else:
+        for check in checks:
+            typer.echo(f"{'ok  ' if check.ok else 'FIX '} {check.name:<28} {check.detail}")
+            if check.repair:
+                typer.echo(f"     {'':<28} -> {check.repair}")
+    return 0 if all(check.ok for check in checks if not check.name.startswith(("harness ", "source "))) else 2
+
+
+def _checks() -> Iterator[Check]:
+    cache = default_cache()
+    yield Check("python", sys.version_info >= (3, 11), sys.version.split()[0], "")
+    yield _names()
+    engine: Engine | None = None
+    try:
+        engine = DockerEngine()
+        yield _engine(engine.info())
+    except EngineError as error:
+        yield Check("engine", ok=False, detail=str(error), repair="`make engine`, or install and start Docker")
+    yield _space(cache)
+    if engine is not None:
+        yield _disk(engine, cache)
+        yield from _images(engine)
+    yield from _harnesses(cache)
+    yield from _sources()
+
+
+def _names() -> Check:
+    """A foreign package with the name of one of our rooms would shadow it, or be shadowed."""
+    owners = packages_distributions()
+    foreign = {room: owner for room in ROOMS for owner in owners.get(room, []) if owner != "hab-suite"}
+    if not foreign:
+        return Check("import names", ok=True, detail="no other package claims ours")
+    clash = ", ".join(f"{room} ({owner})" for room, owner in foreign.items())
+    return Check("import names", ok=False, detail=f"claimed by others: {clash}", repair="use an environment of its own")
+
+
+def _engine(info: EngineInfo) -> Check:
+    return Check("engine", ok=True, detail=f"{info.name} {info.version}, {info.cpus} CPUs, {info.memory_mb} MB")
+
+
+def _space(cache: Cache) -> Check:
+    place = next(path for path in (cache.root, *cache.root.parents) if path.exists())
+    free_gb = shutil.disk_usage(place).free / 1e9
+    repair = "" if free_gb >= FREE_GB else "free some, or point HAB_SUITE_CACHE at a larger disk"
+    return Check("disk space", free_gb >= FREE_GB, f"{free_gb:.0f} GB free for {cache.root}", repair)
+
+
+def _disk(engine: Engine, cache: Cache) -> Check:
+    """Try it: the way that works is what trials will use."""
+    try:
+        with RunLease(cache.mounts, f"doctor-{os.getpid()}") as lease:
+            mode = best_mode(lease.folder, host_helper(engine, cache, lambda _: None))
+    except EngineError as error:
+        return Check("box disks", ok=False, detail=str(error), repair="run as root, or as a user of the docker group")
+    detail = {"loop": "hard limit by a loop device", "helper": "hard limit by a helper container"}
+    repair = "as root or with a privileged container allowed the limit is hard" if mode == "watched" else ""
+    return Check("box disks", ok=True, detail=detail.get(mode, "watched only: a box is stopped when over"), repair=repair)
+
+
+def _images(engine: Engine) -> Iterator[Check]:
+    for role in roles():
+        there = role == "verifier" or engine.has_image(image_tag(role, {}))
+        detail = "built" if there else "not built yet; the first run builds it"
+        yield Check(f"image {role}", ok=True, detail=detail, repair="" if there else "`hab-suite build images`")
+    yield Check("certificates", ok=True, detail=f"builds trust {ca_bundle()}")
+
+
+def _harnesses(cache: Cache) -> Iterator[Check]:
+    for name in HARNESSES:
+        state = harness_state(name, cache.root)
+        yield Check(f"harness {name}", state.ready, state.detail, state.repair)
+
+
+def _sources() -> Iterator[Check]:
+    for category in load_catalog():
+        for source in category.sources:
+            missing = [name for name in source.variables if not os.environ.get(name)]
+            detail = f"{source.edition} edition of {category.id}, {source.access}"
+            repair = f"set {', '.join(missing)}; agreement: {source.home}" if missing else ""
+            yield Check(f"source {source.title}", not missing, detail, repair)
+
+

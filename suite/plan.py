@@ -1,0 +1,154 @@
+"""From a request to the frozen list of trials: what will run, before anything runs."""
+
+import hashlib
+import platform
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from itertools import product
+from urllib.parse import quote
+
+from categories.catalog import folder_digest, select_tasks
+from categories.seed import DEFAULT_SEED, fingerprint
+from categories.spec import Category, Task
+from containers.box import EngineInfo
+from containers.images import image_tag
+from results.records import Host, RunPlan, TrialPlan
+from runners.harness import HarnessOptions, load_harness
+from runners.verify import verifier_digest
+from suite.request import RequestError, RunRequest
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One harness with its model and effort: what results compare."""
+
+    harness: str
+    """As typed, argument included: ``probe:flag_all``."""
+    options: HarnessOptions
+
+    @property
+    def folder(self) -> str:
+        """``<harness>@<model>[@<effort>]`` as a folder name."""
+        parts = [self.harness, self.options.model, *([self.options.effort] if self.options.effort else [])]
+        return "@".join(quote(part, safe="@:+,=-_. ") for part in parts)
+
+
+def contenders(request: RunRequest) -> list[Contender]:
+    """Cross the harnesses with the models and efforts; harnesses without a model stand once.
+
+    Raises:
+        HarnessError: an unknown harness, or one that lacks an argument.
+        RequestError: a harness needs a model and none is given, or a model is given that nobody takes.
+    """
+    found: list[Contender] = []
+    taken = False
+    for word in request.harness:
+        typed, _, bound = word.partition("@")
+        name, _, argument = typed.partition(":")
+        given = HarnessOptions(argument=argument, command=request.command, extra=harness_extra(request))
+        if not load_harness(name, given).needs_model:
+            if bound:
+                raise RequestError(f"--harness {word}: {name} runs without a model.")
+            found.append(Contender(typed, given))
+            continue
+        models = (bound,) if bound else request.model
+        if not models:
+            raise RequestError(f"--harness {typed} needs --model NAME (or --harness {typed}@NAME).")
+        taken = taken or not bound
+        for model, effort in product(models, request.effort or ("",)):
+            found.append(
+                Contender(typed, HarnessOptions(argument, model, effort, request.command, harness_extra(request)))
+            )
+    if request.model and not taken:
+        raise RequestError(f"--model {request.model[0]}: no harness of this run takes a model.")
+    return list({agent.folder: agent for agent in found}.values())
+
+
+def harness_extra(request: RunRequest) -> dict[str, str]:
+    """Return what harnesses may read beyond model and effort."""
+    return {"harness_file": str(request.harness_file)} if request.harness_file else {}
+
+
+def plan_trials(
+    tasks: Iterable[Task], agents: Iterable[Contender], *, instances: int, attempts: int
+) -> Iterator[TrialPlan]:
+    """Yield the trials by task, then instance, so that one draw serves all its trials before the next is made."""
+    chosen = list(agents)
+    for task, instance, attempt, agent in product(tasks, range(instances), range(1, attempts + 1), chosen):
+        yield TrialPlan(
+            trial_id=f"{task.id}/i{instance}/{agent.folder}/t{attempt}",
+            category=task.category.id,
+            case=task.case,
+            instance=instance,
+            harness=agent.harness,
+            model=agent.options.model,
+            effort=agent.options.effort,
+            attempt=attempt,
+        )
+
+
+def make_plan(request: RunRequest, machine: EngineInfo) -> RunPlan:
+    """Return the whole plan of a run."""
+    tasks = select_tasks(request.tasks, request.category)
+    missing = [task.id for task in tasks if request.edition not in task.category.editions]
+    if missing:
+        raise RequestError(f"--edition {request.edition}: not available for {', '.join(missing)}.")
+    used = {task.category.id: task.category for task in tasks}
+    now = datetime.now(UTC)
+    return RunPlan(
+        run_id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
+        created_at=now,
+        suite_version=suite_version(),
+        edition=request.edition,
+        scale=request.scale,
+        seed_fingerprint=fingerprint(request.seed),
+        public_seed=request.seed == DEFAULT_SEED,
+        network=request.network,
+        options=_options(request),
+        task_versions={task.id: task_version(task.category) for task in tasks},
+        titles={name: category.title for name, category in used.items()},
+        headlines={
+            name: (category.headline.metric, category.headline.direction, category.headline.missing)
+            for name, category in used.items()
+        },
+        axes={name: category.axes.model_dump() for name, category in used.items()},
+        trials=tuple(plan_trials(tasks, contenders(request), instances=request.instances, attempts=request.trials)),
+        host=_host(machine),
+        jobs=request.jobs or default_jobs(machine),
+    )
+
+
+def task_version(category: Category) -> str:
+    """Return the digest of the category folder, its verifier and its images: what a score depends on."""
+    parts = (folder_digest(category.folder), verifier_digest(category.id), image_tag(category.image, {}))
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+
+
+def default_jobs(machine: EngineInfo) -> int:
+    """Return how many trials run at once unless asked: as many as the machine has CPUs, at most 8."""
+    return max(1, min(machine.cpus, 8))
+
+
+def suite_version() -> str:
+    """Return the installed version of the suite."""
+    return metadata.version("hab-suite")
+
+
+def _options(request: RunRequest) -> dict[str, str]:
+    words = request.model_dump(exclude={"seed", "harness", "model", "effort", "trials", "instances", "out", "key_file"})
+    defaults = RunRequest(harness=("nop",)).model_dump()
+    return {name: str(value) for name, value in words.items() if value != defaults[name]}
+
+
+def _host(machine: EngineInfo) -> Host:
+    return Host(
+        name=platform.node(),
+        cpus=machine.cpus,
+        memory_mb=machine.memory_mb,
+        kernel=platform.release(),
+        engine=f"{machine.name} {machine.version}",
+        python=platform.python_version(),
+    )

@@ -1,0 +1,52 @@
+"""``prepare`` and ``build``: make ahead what a run would make."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import typer
+
+from categories.catalog import select_tasks
+from categories.staging import StageRequest, staged
+from containers import agents
+from containers.docker_engine import DockerEngine
+from containers.images import image_tag
+from runners.cache import default_cache
+from runners.opening import task_image, verifier_image
+from suite.request import make_request
+
+
+def prepare(
+    globs: Sequence[str], categories: Sequence[str], *, words: dict[str, str | None], instances: int, jobs: int
+) -> int:
+    """Stage every draw; twins share one."""
+    request = make_request(None, {"harness": ("nop",), **words})
+    cache = default_cache()
+    wanted: dict[str, StageRequest] = {}
+    for task in select_tasks(globs, categories):
+        for instance in range(instances):
+            one = StageRequest(task, request.seed, instance, request.scale, request.edition)
+            wanted.setdefault(one.cache_key(), one)
+
+    def make(one: StageRequest) -> str:
+        with staged(one, cache.root) as draw:
+            return f"{draw.about}  {draw.content_digest[:16]}  {draw.seconds:.1f} s  {draw.peak_memory_mb:.0f} MB"
+
+    with ThreadPoolExecutor(jobs) as threads:
+        for line in threads.map(make, wanted.values()):
+            typer.echo(line)
+    return 0
+
+
+def build(what: Sequence[str]) -> int:
+    """Build the images of tasks and fetch the agents."""
+    engine, cache = DockerEngine(), default_cache()
+    globs = [word for word in what if word not in ("images", "agents")]
+    if not what or "images" in what or globs:
+        for task in select_tasks(globs):
+            typer.echo(f"{task.id}  {task_image(engine, task, cache, typer.echo)}")
+            verifier_image(engine, task.category, cache, typer.echo)
+    if not what or "agents" in what:
+        for name in agents.table():
+            path = agents.install(name, cache=cache.root, engine=engine, image=image_tag("base", {}))
+            typer.echo(f"{name}  {path.name}")
+    return 0

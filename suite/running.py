@@ -1,0 +1,130 @@
+"""``run`` and ``resume``: from a plan to exit code, with everything a user sees on the way."""
+
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import typer
+
+from categories.catalog import find_task
+from categories.store import prune
+from containers.box import Engine, EngineInfo
+from containers.docker_engine import DockerEngine
+from results.folder import RunFolder
+from results.pricing import PriceBook, read_price_file
+from results.records import Outcome, RunPlan, TrialPlan, TrialRecord
+from runners.cache import cache_limit_bytes, default_cache
+from runners.gateway import gateway_options
+from runners.opening import Opening, open_place
+from runners.run import Pool, RunEnd, Stop
+from suite.console import CostOf, Progress, Tally, make_progress
+from suite.forecast import forecast_lines
+from suite.plan import make_plan, task_version
+from suite.request import RunRequest
+
+OK, BROKEN, NOT_READY, INTERRUPTED = 0, 1, 2, 130
+
+
+def run(request: RunRequest, *, dry_run: bool) -> int:
+    """Plan, make the run's folder, run; the run id is the last line on standard output."""
+    engine = DockerEngine()
+    machine = engine.info()
+    plan = make_plan(request, machine)
+    opening = _opening(engine, machine, plan, request.key_file)
+    if dry_run:
+        for line in forecast_lines(plan, opening.cache.root):
+            typer.echo(line)
+        return OK
+    folder = RunFolder.create(request.out.resolve() / plan.run_id, plan, request.seed)
+    code = _execute(folder, plan.trials, opening)
+    typer.echo(plan.run_id)
+    return code
+
+
+def resume(path: Path, *, jobs: int | None, key_file: Path | None) -> int:
+    """Run the trials that have no record yet; tasks that have changed since are named and refused."""
+    folder = RunFolder.open(path.resolve())
+    plan = folder.plan
+    left = folder.unfinished()
+    changed = sorted(
+        {trial.task for trial in left if task_version(find_task(trial.task).category) != plan.task_versions[trial.task]}
+    )
+    if changed:
+        typer.echo(f"changed since the run was planned, not resumed: {', '.join(changed)}", err=True)
+    todo = [trial for trial in left if trial.task not in changed]
+    if jobs:
+        plan = plan.model_copy(update={"jobs": jobs})
+    engine = DockerEngine()
+    opening = _opening(engine, engine.info(), plan, key_file)
+    code = _execute(folder, todo, opening, workers=jobs) if todo else _exit_code(folder, RunEnd(False, ()))
+    typer.echo(plan.run_id)
+    return code
+
+
+def changed_tasks(plan: RunPlan, tasks: set[str]) -> list[str]:
+    """Return the tasks whose category, verifier or image are no longer what was planned with."""
+    return sorted(t for t in tasks if task_version(find_task(t).category) != plan.task_versions[t])
+
+
+def _opening(engine: Engine, machine: EngineInfo, plan: RunPlan, key_file: Path | None) -> Opening:
+    """Gather what the run is opened with; a missing key is said here, before anything is built."""
+    gateway = gateway_options(plan, key_file)
+    return Opening(engine, machine, default_cache(), gateway, plan.options.get("agent_version", ""))
+
+
+def _execute(folder: RunFolder, trials: Sequence[TrialPlan], opening: Opening, workers: int | None = None) -> int:
+    plan = folder.plan
+    tally = Tally(len(plan.trials), len(plan.trials) - len(trials), pricer(plan))
+    stop = Stop()
+    with folder.lock(), make_progress(tally) as progress, _signals(stop, progress):
+        progress.say(f"{len(trials)} trials, {plan.scale} scale, run folder {folder.path}")
+        prune(opening.cache.root, cache_limit_bytes())
+        with open_place(opening, folder, trials, progress.say) as (place, jobs):
+            end = Pool(place, workers=workers or plan.jobs, stop=stop, observer=progress).run(jobs)
+    for brake in end.brakes:
+        typer.echo(f"hab-suite: {brake}", err=True)
+    return _exit_code(folder, end)
+
+
+def _exit_code(folder: RunFolder, end: RunEnd) -> int:
+    if end.interrupted:
+        typer.echo(f"interrupted; `hab-suite resume {folder.path}` runs the rest", err=True)
+        return INTERRUPTED
+    if end.brakes:
+        return NOT_READY
+    records = folder.records()
+    complete = all(trial.trial_id in records for trial in folder.plan.trials)
+    broken = any(Outcome(record.outcome).broken for record in records.values())
+    return OK if complete and not broken else BROKEN
+
+
+@contextmanager
+def _signals(stop: Stop, progress: Progress) -> Iterator[None]:
+    """First Ctrl-C: start nothing new. Second, or TERM: cancel what runs. Ended trials are on the disk already."""
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGTERM or stop.no_more.is_set():
+            progress.say("cancelling the running trials ...")
+            stop.now()
+        else:
+            stop.no_more.set()
+            progress.say("finishing the running trials; press Ctrl-C again to cancel them")
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def pricer(plan: RunPlan) -> CostOf:
+    """Return what prices a record: by the price file of the plan if there is one."""
+    book = read_price_file(Path(plan.options["prices"])) if plan.options.get("prices") else PriceBook()
+
+    def cost_of(record: TrialRecord) -> float | None:
+        return book.cost(record.usage, record.started_at).usd
+
+    return cost_of

@@ -1,0 +1,104 @@
+"""``verify`` and ``rescore``."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast, get_args
+
+import typer
+
+from categories.catalog import find_task, select_tasks
+from categories.instruction import SUBMISSION_FOLDER
+from categories.seed import DEFAULT_SEED
+from categories.spec import Scale
+from categories.staging import StageRequest, staged
+from containers.box import Engine
+from containers.docker_engine import DockerEngine
+from results.files import write_atomically
+from results.folder import RunFolder
+from results.records import Event, Outcome, TrialRecord, Verdict
+from runners.archive import HostFolder
+from runners.cache import Cache, default_cache
+from runners.collect import collect_submission
+from runners.opening import verifier_image
+from runners.verify import VerifierBox, judge
+from suite.request import RequestError
+
+
+def verify(task_id: str, folder: Path, *, scale: str | None, seed: str | None, instance: int) -> int:
+    """Judge a folder; exit status 0 whatever the reward, as a verdict was reached."""
+    task = find_task(task_id)
+    if not folder.is_dir():
+        raise RequestError(f"{folder} is no folder; it must be laid out like /workspace/submission")
+    engine, cache = DockerEngine(), default_cache()
+    box = VerifierBox(engine, verifier_image(engine, task.category, cache, typer.echo), {})
+    request = StageRequest(task, seed or DEFAULT_SEED, instance, make_scale(scale))
+    with cache.scratch() as into, staged(request, cache.root) as draw:
+        collected = collect_submission(
+            HostFolder(folder, SUBMISSION_FOLDER), task.category.submission, into / "submission"
+        )
+        verdict = judge(box, task, into / "submission", draw.gold, collected, into / "log.txt")
+    typer.echo(verdict.model_dump_json(indent=1))
+    return 0
+
+
+def rescore(path: Path, globs: Sequence[str]) -> int:
+    """Judge every submission again; a new verdict goes beside the old one, a new event into the journal."""
+    folder = RunFolder.open(path.resolve())
+    wanted = {task.id for task in select_tasks(globs)}
+    engine, cache = DockerEngine(), default_cache()
+    changed = judged = 0
+    with folder.lock():
+        for record in folder.records().values():
+            if record.plan.task not in wanted or record.submission is None:
+                continue
+            fresh = _judge_again(folder, record, engine, cache)
+            judged += 1
+            if (fresh.outcome, fresh.reward, fresh.metrics) != (record.outcome, record.reward, record.metrics):
+                changed += 1
+                typer.echo(f"{record.plan.trial_id}: {record.outcome} -> {fresh.outcome} ({fresh.reason})")
+            folder.append(Event(at=datetime.now(UTC), kind="rescored", trial_id=record.plan.trial_id, record=fresh))
+    typer.echo(f"{judged} submissions judged again, {changed} changed")
+    return 0
+
+
+def _judge_again(folder: RunFolder, record: TrialRecord, engine: Engine, cache: Cache) -> TrialRecord:
+    task, trial = find_task(record.plan.task), folder.trial(record.plan)
+    box = VerifierBox(engine, verifier_image(engine, task.category, cache, typer.echo), {})
+    request = StageRequest(task, folder.seed(), record.plan.instance, record.scale, record.edition)
+    assert record.submission is not None
+    with staged(request, cache.root) as draw:
+        if draw.content_digest != record.content_digest:
+            raise RequestError(
+                f"{task.id}: the data have changed since the run; its submissions cannot be judged again"
+            )
+        into = trial.next_verifier()
+        verdict = judge(box, task, trial.submission, draw.gold, record.submission, into / "log.txt")
+    write_atomically(into / "verdict.json", verdict.model_dump_json(indent=1) + "\n")
+    return with_verdict(record, verdict)
+
+
+def with_verdict(record: TrialRecord, verdict: Verdict) -> TrialRecord:
+    """Return the record under a new verdict; a time-out or an agent's error stays what it was."""
+    update: dict[str, object] = {
+        "reward": verdict.reward,
+        "headline": verdict.headline,
+        "metrics": verdict.metrics,
+    }
+    if record.outcome in (Outcome.PASSED, Outcome.FAILED, Outcome.VERIFIER_ERROR):
+        outcome = Outcome.PASSED if verdict.reward == 1 else Outcome.FAILED
+        update |= {"outcome": outcome, "reason": verdict.reason, "message": verdict.message}
+    return record.model_copy(update=update)
+
+
+def make_scale(word: str | None) -> Scale:
+    """Return the scale that a user typed.
+
+    Raises:
+        RequestError: it is none.
+    """
+    if word is None:
+        return "full"
+    if word not in get_args(Scale):
+        raise RequestError(f"--scale {word}: must be {' or '.join(get_args(Scale))}")
+    return cast("Scale", word)
