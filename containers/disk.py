@@ -12,7 +12,7 @@ from typing import Literal, Self
 from containers.box import BoxLimits, BoxSpec, Engine, EngineError
 
 Mode = Literal["loop", "helper", "watched"]
-"""``loop``: a mounted file, by root. ``helper``: the same, by a privileged container. ``watched``: a plain folder whose
+"""``loop``: a mounted file, by root. ``helper``: the same, by a container with the right to mount. ``watched``: a plain folder whose
 size is looked at; what is written between two looks is not limited."""
 FOLDERS = ("workspace", "home", "tmp")
 LOOK_EVERY_S = 1.0
@@ -39,7 +39,7 @@ if mountpoint -q "$1"; then umount "$1" 2>/dev/null || umount -l "$1"; fi
 if test -e "$1.img"; then losetup -nO NAME -j "$1.img" | while read -r device; do losetup -d "$device"; done; fi
 rm -rf --one-file-system "$1" "$1.img"
 """
-"""Argument: mount point. Lazily where something still looks at it; right for a disk in any state, or for a plain folder."""
+"""Argument: mount point. Lazily where something still looks at it; right for a disk in any state and a plain folder."""
 
 Shell = Callable[[str, tuple[str, ...]], None]
 """Runs a script with arguments as root in the host's mount namespace; raises ``EngineError``."""
@@ -178,17 +178,18 @@ def host_shell(script: str, arguments: tuple[str, ...]) -> None:
 
 
 def helper_shell(engine: Engine, image: str) -> Shell:
-    """Return a shell that runs in a privileged container, for a user who has the engine but is not root.
+    """Return a shell that runs in a container with the right to mount, for a user who has the engine but is not root.
 
-    It enters the mount namespace of process 1, so that it mounts where the engine looks, whatever the propagation of
-    the host's mounts, and uses the host's own mkfs and mount. ``image`` needs ``nsenter``.
+    It enters the mount namespace of this very process, so that a disk appears where the orchestrator and the engine
+    look, whatever the propagation of the host's mounts, and uses the host's own mkfs and mount. ``image`` needs
+    ``nsenter``.
     """
 
     def shell(script: str, arguments: tuple[str, ...]) -> None:
         inside = ("sh", "-c", f"PATH=/usr/sbin:/usr/bin:/sbin:/bin\n{script}", "disk", *arguments)
         spec = BoxSpec(
             image=image,
-            command=("nsenter", "--target", "1", "--mount", "--", *inside),
+            command=("nsenter", "--target", str(os.getpid()), "--mount", "--", *inside),
             user="0:0",
             limits=HELPER_LIMITS,
             host_helper=True,
