@@ -61,7 +61,7 @@ class BoxSpec:
     tmpfs: Mapping[str, str] = field(default_factory=dict)
     """Path -> options, for boxes without a disk of their own."""
     host_helper: bool = False
-    """With the rights to mount, in the host's process space: for the disk helper alone, never an agent or a verifier."""
+    """May mount, in the host's process space: for the disk helper alone, never for an agent or a verifier."""
 
 
 @dataclass(frozen=True)

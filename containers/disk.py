@@ -12,8 +12,8 @@ from typing import Literal, Self
 from containers.box import BoxLimits, BoxSpec, Engine, EngineError
 
 Mode = Literal["loop", "helper", "watched"]
-"""``loop``: a mounted file, by root. ``helper``: the same, by a container with the right to mount. ``watched``: a plain folder whose
-size is looked at; what is written between two looks is not limited."""
+"""``loop``: a mounted file, by root. ``helper``: the same, by a container that may mount. ``watched``: a plain folder
+whose size is looked at; what is written between two looks is not limited."""
 FOLDERS = ("workspace", "home", "tmp")
 LOOK_EVERY_S = 1.0
 HELPER_TIMEOUT_S = 60

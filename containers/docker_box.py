@@ -170,5 +170,14 @@ class DockerBox:
 
 def remove_container(api: docker.APIClient, box_id: str) -> None:
     """Remove a container, running or not, with its anonymous volumes; one that is gone already is fine."""
-    with engine_errors("remove a box"), gone_is_fine():
-        api.remove_container(box_id, force=True, v=True)
+    with engine_errors("remove a box"):
+        try:
+            api.remove_container(box_id, force=True, v=True)
+        except NotFound:
+            return
+        except APIError as error:
+            if error.status_code != requests.codes.conflict:
+                raise
+            with gone_is_fine():
+                # Somebody else is removing it: gone means gone when this returns.
+                api.wait(box_id, timeout=60, condition="removed")
