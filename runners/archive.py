@@ -34,7 +34,9 @@ class HostFolder:
         inner = sorted(start.rglob("*")) if start.is_dir() and not start.is_symlink() else []
         for path in (start, *inner):
             with tarfile.open(fileobj=io.BytesIO(), mode="w") as headers:
-                member: tarfile.TarInfo | None = headers.gettarinfo(path, arcname=path.relative_to(start.parent).as_posix())
+                member: tarfile.TarInfo | None = headers.gettarinfo(
+                    path, arcname=path.relative_to(start.parent).as_posix()
+                )
             if member is None:  # a socket: tar has no word for it
                 member = tarfile.TarInfo(path.relative_to(start.parent).as_posix())
                 member.type = tarfile.CHRTYPE

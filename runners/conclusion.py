@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from results.records import AgentExit, Outcome, TrialRecord
-from runners.errors import ENVIRONMENT_CLASSES
+from runners.errors import ENVIRONMENT_CLASSES, settle
 from runners.state import Trial
 
 
@@ -22,7 +22,7 @@ def conclude(trial: Trial) -> TrialRecord:
         content_digest=staged.content_digest if staged else "",
         harness_version=trial.job.harness_version,
         images={"box": place.box_images[plan.task], "verifier": place.verifier_images[plan.category]},
-        network=place.plan.network if trial.job.harness.needs_model else "none",
+        network=_network(trial),
         variant=staged.variant if staged else "",
         outcome=outcome,
         reason=reason,
@@ -42,6 +42,12 @@ def conclude(trial: Trial) -> TrialRecord:
     )
 
 
+def _network(trial: Trial) -> str:
+    """Return the egress policy that held: without a model to ask a box has no way out unless it is open."""
+    policy = trial.place.plan.network
+    return policy if trial.job.harness.needs_model or policy == "open" else "none"
+
+
 def _agent_exit(trial: Trial) -> AgentExit | None:
     if trial.exit is None:
         return None
@@ -50,16 +56,15 @@ def _agent_exit(trial: Trial) -> AgentExit | None:
 
 
 def _agent_error(trial: Trial) -> tuple[str, str]:
-    """What the logs say counts before what the exit status says: the logs know why."""
+    """What the logs say counts before what the exit status says, and the gateway's word before both: it knows why."""
     if trial.stopped_for in ("timeout", "cancelled"):
         return "", ""
     if trial.stopped_for:
         return trial.stopped_for, trial.exit.message if trial.exit else ""
-    if trial.reading.error_class:
-        return trial.reading.error_class, trial.reading.message
-    if trial.agent_error is not None:
-        return trial.agent_error.error_class, str(trial.agent_error)
-    return "", ""
+    error_class, message = trial.reading.error_class, trial.reading.message
+    if not error_class and trial.agent_error is not None:
+        error_class, message = trial.agent_error.error_class, str(trial.agent_error)
+    return settle(error_class, message, trial.door_report)
 
 
 def _outcome(trial: Trial) -> tuple[Outcome, str, str]:

@@ -9,9 +9,14 @@ from typing import Any, Protocol
 
 from categories.spec import Task
 from containers.box import Box, Finished
-from results.records import Usage
+from results.records import RunPlan, TrialPlan, Usage
 
 HARNESSES: dict[str, str] = {
+    "codex": "runners.harnesses.codex:Codex",
+    "claude-code": "runners.harnesses.claude_code:ClaudeCode",
+    "copilot-cli": "runners.harnesses.copilot_cli:CopilotCli",
+    "gemini-cli": "runners.harnesses.gemini_cli:GeminiCli",
+    "opencode": "runners.harnesses.opencode:OpenCode",
     "oracle": "runners.harnesses.oracle:Oracle",
     "nop": "runners.harnesses.nop:Nop",
     "reference": "runners.harnesses.script:Reference",
@@ -20,6 +25,10 @@ HARNESSES: dict[str, str] = {
     "human": "runners.harnesses.human:Human",
 }
 """Adding a harness is one file and one line here. What follows a colon (``probe:NAME``) is its argument."""
+
+
+Say = Callable[[str], None]
+"""Told what takes long, for people."""
 
 
 class HarnessError(Exception):
@@ -123,3 +132,11 @@ def load_harness(name: str, options: HarnessOptions) -> Harness:
     module, _, attribute = HARNESSES[name].partition(":")
     harness: Harness = getattr(importlib.import_module(module), attribute)(options)
     return harness
+
+
+def plan_harness(trial: TrialPlan, plan: RunPlan) -> tuple[Harness, HarnessOptions]:
+    """Return the harness of a planned trial, made from the plan alone, so that ``resume`` finds the same."""
+    name, _, argument = trial.harness.partition(":")
+    extra = {key: plan.options[key] for key in ("harness_file",) if key in plan.options}
+    options = HarnessOptions(argument, trial.model, trial.effort, plan.options.get("command", ""), extra)
+    return load_harness(name, options), options

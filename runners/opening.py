@@ -1,7 +1,7 @@
 """Everything that must stand before the first trial: images, agents, the run's lease, the gateway; and its end."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,14 +16,12 @@ from containers.images import ensure_base, ensure_image, ensure_task_image, imag
 from containers.lease import RunLease
 from containers.reap import Reaped, reap
 from results.folder import RunFolder
-from results.records import RunPlan, TrialPlan
+from results.records import TrialPlan
 from runners.cache import Cache
-from runners.gateway import GatewayOptions, start_gateway
-from runners.harness import Harness, HarnessOptions, load_harness
+from runners.gateway import GatewayPlan, start_gateway
+from runners.harness import Harness, HarnessOptions, Say, plan_harness
 from runners.place import InstalledAgent, Job, Place, clamp
 from runners.verify import verifier_files
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -33,16 +31,8 @@ class Opening:
     engine: Engine
     machine: EngineInfo
     cache: Cache
-    gateway: GatewayOptions
+    gateway: GatewayPlan | None
     agent_version: str = ""
-
-
-def job_harness(trial: TrialPlan, plan: RunPlan) -> tuple[Harness, HarnessOptions]:
-    """Return the harness of a planned trial, made from the plan alone, so that ``resume`` finds the same."""
-    name, _, argument = trial.harness.partition(":")
-    extra = {key: plan.options[key] for key in ("harness_file",) if key in plan.options}
-    options = HarnessOptions(argument, trial.model, trial.effort, plan.options.get("command", ""), extra)
-    return load_harness(name, options), options
 
 
 @contextmanager
@@ -52,7 +42,7 @@ def open_place(
     """Yield the place and the jobs of these trials; on leaving, nothing of the run is left on the host."""
     engine, cache, plan = opening.engine, opening.cache, folder.plan
     tasks = {trial.task: find_task(trial.task) for trial in trials}
-    harnesses = {(t.harness, t.model, t.effort): job_harness(t, plan) for t in trials}
+    harnesses = {(t.harness, t.model, t.effort): plan_harness(t, plan) for t in trials}
     with ExitStack() as stack:
         lease = stack.enter_context(RunLease(cache.mounts, plan.run_id))
         helper = host_helper(engine, cache, say)
@@ -61,7 +51,7 @@ def open_place(
         judges = {t.category.id: verifier_image(engine, t.category, cache, say) for t in tasks.values()}
         wanted = {harness.agent for harness, _ in harnesses.values() if harness.agent}
         installed = {name: _install(opening, name, say) for name in sorted(wanted)}
-        gateway = start_gateway(opening.gateway, engine, folder, lease, [h for h, _ in harnesses.values()], cache, say)
+        gateway = start_gateway(opening.gateway, engine, folder, lease, cache, say)
         if gateway is not None:
             stack.callback(gateway.stop)
         place = Place(
@@ -129,8 +119,3 @@ def _job(
     resources, limits = clamp(task.category.resources[place.plan.scale], place.machine)
     version = place.agents[harness.agent].version if harness.agent else ""
     return Job(trial, task, harness, options, harness_version=version, resources=resources, limits=limits)
-
-
-def needs_model(harnesses: Iterable[Harness]) -> bool:
-    """Return whether any harness must reach a model."""
-    return any(harness.needs_model for harness in harnesses)

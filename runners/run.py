@@ -42,6 +42,8 @@ class RunEnd:
 
     interrupted: bool
     brakes: tuple[str, ...]
+    spent: str = ""
+    """Says so where the run's budget was spent before its end."""
 
 
 class Budget:
@@ -113,6 +115,7 @@ class Pool:
         self._observer = observer
         self._budget = Budget(place.machine.cpus, place.machine.memory_mb)
         self._brake = Brake()
+        self._spent = ""
 
     def run(self, jobs: Sequence[Job]) -> RunEnd:
         """Run all jobs; returns when every one has ended, was cancelled, or was not started any more."""
@@ -128,7 +131,7 @@ class Pool:
                 future.result()
         interrupted = self._stop.no_more.is_set()
         self.tell("run_ended", detail="interrupted" if interrupted else "finished")
-        return RunEnd(interrupted=interrupted, brakes=tuple(self._brake.pulled.values()))
+        return RunEnd(interrupted=interrupted, brakes=tuple(self._brake.pulled.values()), spent=self._spent)
 
     def tell(
         self,
@@ -145,7 +148,7 @@ class Pool:
 
     def _admit(self, job: Job, slots: threading.Semaphore) -> bool:
         while not self._stop.no_more.is_set():
-            if self._brake.holds(job):
+            if self._brake.holds(job) or (self._spent and job.harness.needs_model):
                 return False
             if slots.acquire(timeout=0.2):
                 if self._budget.take(job.limits.cpus, job.limits.memory_mb, self._stop.no_more):
@@ -179,8 +182,17 @@ class Pool:
     def _close(self, record: TrialRecord) -> None:
         self._place.folder.finish(record)
         self._observer(Event(at=datetime.now(UTC), kind="trial_ended", trial_id=record.plan.trial_id, record=record))
-        if message := self._brake.see(record):
+        if message := self._brake.see(record) or self._see_budget(record):
             self.tell("brake", detail=message)
+
+    def _see_budget(self, record: TrialRecord) -> str:
+        """Start no further trials that ask a model once the run's budget is spent."""
+        limit = float(self._place.plan.options.get("max_usd", "inf"))
+        gateway = self._place.gateway
+        if record.reason != "budget" or gateway is None or self._spent or gateway.spent_usd < limit:
+            return ""
+        self._spent = f"the budget of --max-usd {limit:g} is spent (${gateway.spent_usd:.2f}); nothing more is started"
+        return self._spent
 
     @contextlib.contextmanager
     def _heartbeat(self) -> Iterator[None]:

@@ -68,11 +68,12 @@ def open_box(trial: Trial) -> None:
         env=env,
         labels=place.labels,
         workdir="/workspace",
+        network="bridge" if place.plan.network == "open" else "none",
     )
     trial.box = place.engine.open(spec)
     trial.stack.callback(trial.box.remove)
-    if trial.door is not None:
-        trial.box.exec(trial.door.forwarder)
+    if trial.door is not None and trial.box.exec(trial.door.forwarder).exit_code != 0:
+        raise EngineError("the forwarder in the box did not start; the door to the model is shut")
 
 
 def run_agent(trial: Trial) -> None:

@@ -4,10 +4,9 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import packages_distributions
-from pathlib import Path
 
 import typer
 
@@ -99,7 +98,9 @@ def _disk(engine: Engine, cache: Cache) -> Check:
         return Check("box disks", ok=False, detail=str(error), repair="run as root, or as a user of the docker group")
     detail = {"loop": "hard limit by a loop device", "helper": "hard limit by a helper container"}
     repair = "as root or with a privileged container allowed the limit is hard" if mode == "watched" else ""
-    return Check("box disks", ok=True, detail=detail.get(mode, "watched only: a box is stopped when over"), repair=repair)
+    return Check(
+        "box disks", ok=True, detail=detail.get(mode, "watched only: a box is stopped when over"), repair=repair
+    )
 
 
 def _images(engine: Engine) -> Iterator[Check]:
@@ -107,7 +108,8 @@ def _images(engine: Engine) -> Iterator[Check]:
         there = role == "verifier" or engine.has_image(image_tag(role, {}))
         detail = "built" if there else "not built yet; the first run builds it"
         yield Check(f"image {role}", ok=True, detail=detail, repair="" if there else "`hab-suite build images`")
-    yield Check("certificates", ok=True, detail=f"builds trust {ca_bundle()}")
+    count = ca_bundle().count(b"BEGIN CERTIFICATE")
+    yield Check("certificates", ok=True, detail=f"{count} trusted by builds")
 
 
 def _harnesses(cache: Cache) -> Iterator[Check]:
@@ -123,5 +125,3 @@ def _sources() -> Iterator[Check]:
             detail = f"{source.edition} edition of {category.id}, {source.access}"
             repair = f"set {', '.join(missing)}; agreement: {source.home}" if missing else ""
             yield Check(f"source {source.title}", not missing, detail, repair)
-
-

@@ -1,19 +1,22 @@
 """Errors that a user can mend: their message is all that is shown."""
 
-from results.report import MixError
-
 from categories.catalog import CatalogError
 from categories.staging import StagingError
+from containers.agents import AgentError
 from containers.box import EngineError
 from results.folder import RunFolderError
+from results.report import MixError
 from runners.harness import HarnessError
+from runners.keys import KeyMissingError
 from runners.verify import VerifierError
 from suite.request import RequestError
 
 EXPECTED = (
+    AgentError,
     CatalogError,
     EngineError,
     HarnessError,
+    KeyMissingError,
     MixError,
     RequestError,
     RunFolderError,

@@ -115,6 +115,7 @@ def make_plan(request: RunRequest, machine: EngineInfo) -> RunPlan:
             for name, category in used.items()
         },
         axes={name: category.axes.model_dump() for name, category in used.items()},
+        templates={task.id: f"{task.category.id}/{task.data_case}" for task in tasks if task.spec.draw_as},
         trials=tuple(plan_trials(tasks, contenders(request), instances=request.instances, attempts=request.trials)),
         host=_host(machine),
         jobs=request.jobs or default_jobs(machine),
@@ -140,7 +141,8 @@ def suite_version() -> str:
 def _options(request: RunRequest) -> dict[str, str]:
     words = request.model_dump(exclude={"seed", "harness", "model", "effort", "trials", "instances", "out", "key_file"})
     defaults = RunRequest(harness=("nop",)).model_dump()
-    return {name: str(value) for name, value in words.items() if value != defaults[name]}
+    changed = {name: value for name, value in words.items() if value != defaults[name]}
+    return {name: " ".join(value) if isinstance(value, tuple) else str(value) for name, value in changed.items()}
 
 
 def _host(machine: EngineInfo) -> Host:

@@ -13,10 +13,9 @@ from categories.store import prune
 from containers.box import Engine, EngineInfo
 from containers.docker_engine import DockerEngine
 from results.folder import RunFolder
-from results.pricing import PriceBook, read_price_file
 from results.records import Outcome, RunPlan, TrialPlan, TrialRecord
 from runners.cache import cache_limit_bytes, default_cache
-from runners.gateway import gateway_options
+from runners.gateway import plan_gateway, price_book
 from runners.opening import Opening, open_place
 from runners.run import Pool, RunEnd, Stop
 from suite.console import CostOf, Progress, Tally, make_progress
@@ -70,8 +69,9 @@ def changed_tasks(plan: RunPlan, tasks: set[str]) -> list[str]:
 
 def _opening(engine: Engine, machine: EngineInfo, plan: RunPlan, key_file: Path | None) -> Opening:
     """Gather what the run is opened with; a missing key is said here, before anything is built."""
-    gateway = gateway_options(plan, key_file)
-    return Opening(engine, machine, default_cache(), gateway, plan.options.get("agent_version", ""))
+    return Opening(
+        engine, machine, default_cache(), plan_gateway(plan, key_file), plan.options.get("agent_version", "")
+    )
 
 
 def _execute(folder: RunFolder, trials: Sequence[TrialPlan], opening: Opening, workers: int | None = None) -> int:
@@ -121,8 +121,8 @@ def _signals(stop: Stop, progress: Progress) -> Iterator[None]:
 
 
 def pricer(plan: RunPlan) -> CostOf:
-    """Return what prices a record: by the price file of the plan if there is one."""
-    book = read_price_file(Path(plan.options["prices"])) if plan.options.get("prices") else PriceBook()
+    """Return what prices a record."""
+    book = price_book(plan)
 
     def cost_of(record: TrialRecord) -> float | None:
         return book.cost(record.usage, record.started_at).usd

@@ -8,11 +8,43 @@ import typer
 from suite.seam import load
 
 Words = list[str] | None
-Seed = Annotated[
-    str | None, typer.Option("--seed", help="The seed of the data; `hab-suite seed new` makes a private one.")
+Option = typer.Option
+
+Harness = Annotated[
+    Words,
+    Option(
+        "--harness",
+        help="oracle, nop, reference, probe:NAME, command, codex, claude-code ...; repeatable; or NAME@MODEL.",
+    ),
 ]
-Scale = Annotated[str | None, typer.Option("--scale", help="full (default) or small.")]
-Edition = Annotated[str | None, typer.Option("--edition", help="synthetic (default) or clinical.")]
+Model = Annotated[Words, Option("--model", help="Model id; repeatable.")]
+Effort = Annotated[Words, Option("--effort", help="Reasoning effort; repeatable.")]
+Tasks = Annotated[Words, Option("--tasks", help="Glob over task ids (`*/combined*`); repeatable.")]
+Categories = Annotated[Words, Option("--category", help="Category; repeatable.")]
+Trials = Annotated[int | None, Option("--trials", help="Attempts per instance (1).")]
+Instances = Annotated[int | None, Option("--instances", help="Draws per task (1).")]
+Jobs = Annotated[int | None, Option("--jobs", "-j", help="Trials at once (as many as the machine has CPUs).")]
+Edition = Annotated[str | None, Option("--edition", help="synthetic (default) or clinical.")]
+Scale = Annotated[str | None, Option("--scale", help="full (default) or small.")]
+Seed = Annotated[str | None, Option("--seed", help="Seed of the data; `hab-suite seed new` makes a private one.")]
+Out = Annotated[Path | None, Option("--out", help="Where the run's folder is made (./runs).")]
+Command = Annotated[str | None, Option("--command", help="For --harness command: what to run in the box.")]
+HarnessFile = Annotated[Path | None, Option("--harness-file", help="TOML file that defines a further harness.")]
+AgentVersion = Annotated[str | None, Option("--agent-version", help="Another version of the CLI than the pinned one.")]
+Network = Annotated[str | None, Option("--network", help="model (default), packages or open.")]
+PackageHosts = Annotated[
+    Words, Option("--package-host", help="With --network packages: a host to CONNECT to; repeatable.")
+]
+MaxUsd = Annotated[float | None, Option("--max-usd", help="Budget of the run.")]
+MaxUsdPerTrial = Annotated[float | None, Option("--max-usd-per-trial", help="Budget of each trial.")]
+Prices = Annotated[Path | None, Option("--prices", help="TOML file of prices that override the dated table.")]
+KeyFile = Annotated[Path | None, Option("--key-file", help="File of NAME=value lines with API keys.")]
+AllowLogin = Annotated[
+    bool | None,
+    Option("--allow-login-in-box", help="Let a subscription login enter the box; stamped on every report."),
+]
+PlanFile = Annotated[Path | None, Option("-f", "--file", help="Plan file (TOML) with the same words.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Print the plan and stop.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -25,84 +57,41 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    harness: Annotated[
-        Words,
-        typer.Option(
-            "--harness",
-            help="oracle, nop, reference, probe:NAME, command, codex, claude-code ...; repeatable; or NAME@MODEL.",
-        ),
-    ] = None,
-    model: Annotated[Words, typer.Option("--model", help="Model id; repeatable.")] = None,
-    effort: Annotated[Words, typer.Option("--effort", help="Reasoning effort; repeatable.")] = None,
-    tasks: Annotated[Words, typer.Option("--tasks", help="Glob over task ids (`*/combined*`); repeatable.")] = None,
-    category: Annotated[Words, typer.Option("--category", help="Category; repeatable.")] = None,
-    trials: Annotated[int | None, typer.Option("--trials", help="Attempts per instance (1).")] = None,
-    instances: Annotated[int | None, typer.Option("--instances", help="Draws per task (1).")] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Trials at once.")] = None,
+    harness: Harness = None,
+    model: Model = None,
+    effort: Effort = None,
+    tasks: Tasks = None,
+    category: Categories = None,
+    trials: Trials = None,
+    instances: Instances = None,
+    jobs: Jobs = None,
     edition: Edition = None,
     scale: Scale = None,
     seed: Seed = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Where the run's folder is made (./runs).")] = None,
-    command: Annotated[
-        str | None, typer.Option("--command", help="For --harness command: what to run in the box.")
-    ] = None,
-    harness_file: Annotated[
-        Path | None, typer.Option("--harness-file", help="TOML file that defines a further harness.")
-    ] = None,
-    agent_version: Annotated[
-        str | None, typer.Option("--agent-version", help="Another version of the agent CLI than the pinned one.")
-    ] = None,
-    network: Annotated[str | None, typer.Option("--network", help="model (default), packages or open.")] = None,
-    package_host: Annotated[
-        Words, typer.Option("--package-host", help="With --network packages: host the box may CONNECT to; repeatable.")
-    ] = None,
-    max_usd: Annotated[float | None, typer.Option("--max-usd", help="Budget of the run.")] = None,
-    max_usd_per_trial: Annotated[
-        float | None, typer.Option("--max-usd-per-trial", help="Budget of each trial.")
-    ] = None,
-    prices: Annotated[
-        Path | None, typer.Option("--prices", help="TOML file of prices that override the dated table.")
-    ] = None,
-    key_file: Annotated[Path | None, typer.Option("--key-file", help="File of NAME=value lines with API keys.")] = None,
-    allow_login_in_box: Annotated[
-        bool,
-        typer.Option("--allow-login-in-box", help="Let a subscription login enter the box; stamped on every report."),
-    ] = False,
-    plan: Annotated[Path | None, typer.Option("-f", "--file", help="Plan file (TOML) with the same words.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")] = False,
+    out: Out = None,
+    command: Command = None,
+    harness_file: HarnessFile = None,
+    agent_version: AgentVersion = None,
+    network: Network = None,
+    package_hosts: PackageHosts = None,
+    max_usd: MaxUsd = None,
+    max_usd_per_trial: MaxUsdPerTrial = None,
+    prices: Prices = None,
+    key_file: KeyFile = None,
+    allow_login_in_box: AllowLogin = None,
+    plan: PlanFile = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Run agents on tasks and leave a run folder with the verdicts."""
-    flags = {
-        "harness": harness,
-        "model": model,
-        "effort": effort,
-        "tasks": tasks,
-        "category": category,
-        "trials": trials,
-        "instances": instances,
-        "jobs": jobs,
-        "edition": edition,
-        "scale": scale,
-        "seed": seed,
-        "out": out,
-        "command": command,
-        "harness_file": harness_file,
-        "agent_version": agent_version,
-        "network": network,
-        "package_hosts": package_host,
-        "max_usd": max_usd,
-        "max_usd_per_trial": max_usd_per_trial,
-        "prices": prices,
-        "key_file": key_file,
-        "allow_login_in_box": allow_login_in_box or None,
-    }
+    given = dict(locals())
+    flags = {name: value for name, value in given.items() if name not in ("plan", "dry_run")}
     raise typer.Exit(load("suite.running:run")(load("suite.request:make_request")(plan, flags), dry_run=dry_run))
 
 
 def resume(
     run: Annotated[Path, typer.Argument(help="The run's folder.")],
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Trials at once.")] = None,
-    key_file: Annotated[Path | None, typer.Option("--key-file", help="File of NAME=value lines with API keys.")] = None,
+    jobs: Jobs = None,
+    key_file: KeyFile = None,
 ) -> None:
     """Run what is left of an interrupted run."""
     raise typer.Exit(load("suite.running:resume")(run, jobs=jobs, key_file=key_file))
