@@ -44,7 +44,8 @@ def wilson(rate: float, n: float, quantile: float = Z95) -> tuple[float, float]:
     centre = rate + q2 / (2 * n)
     half = quantile * math.sqrt(max(rate * (1 - rate), 0.0) / n + q2 / (4 * n**2))
     scale = 1 + q2 / n
-    return max((centre - half) / scale, 0.0), min((centre + half) / scale, 1.0)
+    low, high = (centre - half) / scale, (centre + half) / scale
+    return max(min(low, rate), 0.0), min(max(high, rate), 1.0)  # rounding must not push the rate out
 
 
 def sums_by(labels: Sequence[object], *columns: ArrayLike) -> list[Floats]:

@@ -1,0 +1,105 @@
+"""A report as text: aligned for the terminal, Markdown, CSV, JSON. Names from agents and models are escaped."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from results.columns import CORE, Column, shown, to_csv
+from results.report import BlockReport, Report
+from results.sections import Cell
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters and those that reorder text: names and messages are untrusted."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a format writes a table, a heading of level 0 or 1, and untrusted text."""
+
+    table: Callable[[Sequence[str], list[list[str]]], str]
+    heading: Callable[[int, str], str]
+    text: Callable[[str], str]
+
+
+def as_json(report: Report) -> str:
+    """Return the list of rows: the stable interface."""
+    return json.dumps(report.rows, indent=1, allow_nan=False) + "\n"
+
+
+def as_csv(report: Report) -> str:
+    return to_csv(report.rows)
+
+
+def as_text(report: Report) -> str:
+    """Return aligned plain text, as wide as its content."""
+    return _document(report, Style(_aligned, lambda level, text: f"{text}\n{'=-'[level] * len(text)}", clean))
+
+
+def as_markdown(report: Report) -> str:
+    return _document(report, Style(_piped, lambda level, text: f"{'#' * (level + 1)} {text}", _escaped))
+
+
+FORMATS: dict[str, Callable[[Report], str]] = {
+    "text": as_text,
+    "markdown": as_markdown,
+    "csv": as_csv,
+    "json": as_json,
+}
+
+
+def _document(report: Report, style: Style) -> str:
+    text = style.text
+    parts = []
+    for block in report.blocks:
+        parts += [style.heading(0, text(block.settings.title)), f"Runs: {text(', '.join(block.runs))}"]
+        parts += [f"Warning: {text(warning)}" for warning in block.warnings]
+        columns = used_columns(block)
+        rows = [[text(shown(column, row)) for column in columns] for row in block.rows]
+        parts.append(style.table([column.title for column in columns], rows))
+        for section in block.sections:
+            parts += [style.heading(1, section.title), section.note]
+            cells = [[text(cell_text(cell)) for cell in row] for row in section.rows]
+            parts.append(style.table([text(name) for name in section.header], cells))
+    parts += [style.heading(1, "How these numbers were made"), *report.notes, f"Prices: {report.prices}."]
+    parts.append(f"Made {report.made_at:%Y-%m-%d %H:%M} UTC.")
+    return "\n\n".join(parts) + "\n"
+
+
+def used_columns(block: BlockReport, columns: Sequence[Column] = CORE) -> list[Column]:
+    """Return the columns that say something in this block."""
+    return [column for column in columns if any(shown(column, row) != "-" for row in block.rows)]
+
+
+def clean(text: str) -> str:
+    """Return untrusted text on one line without control characters."""
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\n", " ").replace("\t", " "))
+
+
+def cell_text(cell: Cell) -> str:
+    return "-" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell)
+
+
+def _aligned(header: Sequence[str], rows: list[list[str]]) -> str:
+    lines = [list(header), *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    right = [all(_numeric(row[i]) for row in rows) for i in range(len(header))]
+    made = ["  ".join(map(_padded, line, widths, right)) for line in lines]
+    return "\n".join(line.rstrip() for line in [made[0], "  ".join("-" * width for width in widths), *made[1:]])
+
+
+def _padded(cell: str, width: int, right: bool) -> str:
+    return cell.rjust(width) if right else cell.ljust(width)
+
+
+def _numeric(cell: str) -> bool:
+    return cell == "-" or cell[:1].isdigit() or cell[:1] in "+-"
+
+
+def _piped(header: Sequence[str], rows: list[list[str]]) -> str:
+    lines = [list(header), ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>|#&])", r"\\\1", clean(text))
