@@ -200,7 +200,7 @@ class Proxy:
         cost = self._ledger.settle(reserved, tokens or dict.fromkeys(TOKENS, 0))
         self.tally.spent_usd += cost
         if metered and tokens is not None:
-            self.tally.count(exchange.route.upstream.name, exchange.model, tokens)
+            self.tally.count(exchange.route.upstream.dialect, exchange.model, tokens)
         if exchange.route.api:
             error = exchange.error or meter.error or ("" if good else str(exchange.status or "gone"))
             if good and not exchange.ended and not error:

@@ -1,0 +1,1 @@
+"""From each agent CLI's own logs to one trajectory (ATIF)."""
