@@ -1,0 +1,78 @@
+"""The twelve published agents: totals per category, from another edition, other rules and an open network.
+
+They stand on a panel of their own, never on one frontier with anybody else's. Per-task outcomes are not published, so
+intervals that allow for clustering rest on a stated ICC.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+
+from results.records import Frozen
+from results.statistics import wilson
+
+FILE = Path(__file__).parent / "published.json"
+ASSUMED_ICC = 0.5
+
+
+class Source(Frozen):
+    title: str
+    where: str
+    same_values_in: str
+    setting: str
+
+
+class CategoryResult(Frozen):
+    """Totals of one agent in one category; means are per trial."""
+
+    tasks: int
+    trials: int
+    passes: int
+    cost_usd: float
+    minutes: float
+
+
+class PublishedAgent(Frozen):
+    """One published agent; ``cost_usd`` is the published mean per trial."""
+
+    agent: str
+    harness: str
+    model: str
+    effort: str
+    in_paper: bool
+    """Among the ten of the paper; the other two were announced later."""
+    trials: int
+    passes: int
+    cost_usd: float
+    categories: dict[str, CategoryResult]
+    """By our names of the categories."""
+
+    @property
+    def rate(self) -> float:
+        return self.passes / self.trials
+
+    @property
+    def minutes(self) -> float:
+        """Mean per trial: the categories' means by their trials."""
+        return sum(c.minutes * c.trials for c in self.categories.values()) / self.trials
+
+    def interval(self, icc: float = ASSUMED_ICC) -> tuple[float, float]:
+        """Return the 95 % interval for an assumed ICC between a task's trials; 0 is the published form."""
+        tasks = sum(c.tasks for c in self.categories.values())
+        return wilson(self.rate, self.trials / (1 + (self.trials / tasks - 1) * icc))
+
+
+class Published(Frozen):
+    """``published.json``."""
+
+    source: Source
+    category_names: dict[str, str]
+    """Our name of a category -> the published one."""
+    tasks: int
+    trials_per_task: int
+    agents: tuple[PublishedAgent, ...]
+
+
+@lru_cache
+def published() -> Published:
+    """Read the file that is part of the package."""
+    return Published.model_validate_json(FILE.read_bytes())
