@@ -52,12 +52,13 @@ class Upstream:
 
 @dataclass(frozen=True)
 class Price:
-    """USD per million tokens: fresh input, read from and written to a cache, output."""
+    """USD per million tokens."""
 
     input: float
-    cache_read: float
-    cache_write: float
     output: float
+    cache_read: float | None = None
+    """As fresh input where null; so is ``cache_write``."""
+    cache_write: float | None = None
 
 
 @dataclass(frozen=True)

@@ -45,16 +45,17 @@ class Price:
     """USD per million tokens."""
 
     input: float
-    cache_read: float
-    cache_write: float
     output: float
+    cache_read: float | None = None
+    """As fresh input where null; so is ``cache_write``."""
+    cache_write: float | None = None
 
     def of(self, tokens: Mapping[str, int]) -> float:
         """Return the cost in USD of token counts named as in ``meter.TOKENS``."""
         return (
             tokens["input_tokens"] * self.input
-            + tokens["cache_read_tokens"] * self.cache_read
-            + tokens["cache_write_tokens"] * self.cache_write
+            + tokens["cache_read_tokens"] * (self.input if self.cache_read is None else self.cache_read)
+            + tokens["cache_write_tokens"] * (self.input if self.cache_write is None else self.cache_write)
             + tokens["output_tokens"] * self.output
         ) / MILLION
 
