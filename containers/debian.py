@@ -15,6 +15,7 @@ SUITE = "bookworm"
 PULLED = f"debian:{SUITE}-slim"
 ROOT_TAG = f"{LABEL}/debian:{SUITE}"
 MIRROR_VARIABLE = "HAB_DEBIAN_MIRROR"
+APT = Path("/etc/apt")
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 LAST_LINES = 15
 
@@ -40,14 +41,14 @@ def ensure_root(engine: Engine, work: Path, progress: Callable[[str], None]) -> 
     if engine.has_image(PULLED) or engine.pull(PULLED):
         engine.tag(PULLED, ROOT_TAG)
         return ROOT_TAG
-    main, others = mirrors()
+    main, others = mirrors(APT)
     progress(f"no registry gives {PULLED}: building it with debootstrap (a minute or two)")
     with tempfile.TemporaryDirectory(dir=work) as folder:
         engine.load_root(_debootstrap(Path(folder), main, others), tag=ROOT_TAG, labels={})
     return ROOT_TAG
 
 
-def mirrors(apt: Path = Path("/etc/apt")) -> tuple[str, list[str]]:
+def mirrors(apt: Path) -> tuple[str, list[str]]:
     """Return the URI of a Debian mirror, and sources.list lines for bookworm's updates as far as the host has them.
 
     Raises:
@@ -56,11 +57,10 @@ def mirrors(apt: Path = Path("/etc/apt")) -> tuple[str, list[str]]:
     chosen = os.environ.get(MIRROR_VARIABLE, "")
     sources = [source for source in apt_sources(apt) if source.uri.startswith(("http://", "https://", "file:/"))]
     plain = [source.uri for source in sources if any(re.fullmatch(r"[a-z]+", suite) for suite in source.suites)]
-    is_debian = "\nID=debian" in "\n" + Path("/etc/os-release").read_text(encoding="utf-8")
     missing = [
         "be root" if os.geteuid() else "",
         "" if shutil.which("debootstrap") else "install debootstrap (`apt-get install debootstrap`)",
-        "" if chosen or (is_debian and plain) else f"set {MIRROR_VARIABLE} to the address of a Debian mirror",
+        "" if chosen or (plain and is_debian()) else f"set {MIRROR_VARIABLE} to the address of a Debian mirror",
     ]
     if any(missing):
         raise EngineError(
@@ -72,10 +72,16 @@ def mirrors(apt: Path = Path("/etc/apt")) -> tuple[str, list[str]]:
             f"deb {source.uri} {suite} main"
             for source in sources
             for suite in source.suites
-            if is_debian and suite.startswith(f"{SUITE}-") and not suite.endswith("-backports")
+            if is_debian() and suite.startswith(f"{SUITE}-") and not suite.endswith("-backports")
         }
     )
     return chosen or plain[0], others
+
+
+def is_debian() -> bool:
+    """Return whether this host's package sources are Debian's own: a derivative's mirror has no bookworm."""
+    release = Path("/etc/os-release")
+    return release.exists() and "ID=debian" in release.read_text(encoding="utf-8").splitlines()
 
 
 def apt_sources(apt: Path) -> list[Source]:

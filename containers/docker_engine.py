@@ -23,7 +23,8 @@ CPU_PERIOD_US = 100_000
 PULL_SILENCE_S = 20
 """A registry that says nothing for so long is taken as absent: hospitals drop packets rather than refuse them."""
 STAGE_LABEL = f"{LABEL}.stage"
-"""Carried by build stages that no image needs once it is built."""
+"""Carried by build stages that no image needs once it is built. Its value, the build argument ``STAGE``, is another for
+each build: a stage of somebody else's build is still in use."""
 LAST_LINES = 30
 HOST_HELPER: dict[str, Any] = {
     # Not "privileged", which asks for every capability there is: a host that lacks one itself would refuse.
@@ -113,25 +114,34 @@ class DockerEngine:
     def build(
         self, context: Mapping[str, bytes | Path], *, tag: str, labels: Mapping[str, str], args: Mapping[str, str]
     ) -> None:
-        tail: list[str] = []
+        stage = secrets.token_hex(8)
         with engine_errors(f"build {tag}"):
-            steps = self._api.build(
-                fileobj=_context_tar(context),
-                custom_context=True,
-                tag=tag,
-                labels={LABEL: "", **labels},
-                buildargs=dict(args),
-                network_mode="host",
-                use_config_proxy=False,
-                rm=True,
-                forcerm=True,
-                decode=True,
-            )
-            for step in steps:
-                tail = [*tail, *str(step.get("stream", step.get("error", ""))).splitlines()][-LAST_LINES:]
-                if "error" in step:
-                    raise EngineError(f"Building {tag} failed. Its last lines:\n" + "\n".join(filter(None, tail)))
-            self._api.prune_images({"dangling": True, "label": [STAGE_LABEL]})  # type: ignore[no-untyped-call]
+            try:
+                self._build(context, tag, {LABEL: "", **labels}, {**args, "STAGE": stage})
+            finally:
+                wanted = {"dangling": True, "label": [f"{STAGE_LABEL}={stage}"]}
+                self._api.prune_images(wanted)  # type: ignore[no-untyped-call]
+
+    def _build(
+        self, context: Mapping[str, bytes | Path], tag: str, labels: dict[str, str], args: dict[str, str]
+    ) -> None:
+        tail: list[str] = []
+        steps = self._api.build(
+            fileobj=_context_tar(context),
+            custom_context=True,
+            tag=tag,
+            labels=labels,
+            buildargs=args,
+            network_mode="host",
+            use_config_proxy=False,
+            rm=True,
+            forcerm=True,
+            decode=True,
+        )
+        for step in steps:
+            tail = [*tail, *str(step.get("stream", step.get("error", ""))).splitlines()][-LAST_LINES:]
+            if "error" in step:
+                raise EngineError(f"Building {tag} failed. Its last lines:\n" + "\n".join(filter(None, tail)))
 
     def pull(self, reference: str) -> bool:
         try:

@@ -3,7 +3,7 @@
 set -eu
 
 BASE_IMAGE=debian:bookworm-slim
-LOG=/var/log/dockerd.log
+LOG=${DOCKERD_LOG:-/var/log/dockerd.log}
 START_TIMEOUT_S=60
 
 answers() { docker version >/dev/null 2>&1; }
