@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from results.columns import CORE, Column, shown, to_csv
 from results.report import BlockReport, Report
-from results.sections import Cell
+from results.sections import Cell, Section
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters and those that reorder text: names and messages are untrusted."""
@@ -33,11 +33,20 @@ def as_csv(report: Report) -> str:
 
 def as_text(report: Report) -> str:
     """Return aligned plain text, as wide as its content."""
-    return _document(report, Style(_aligned, lambda level, text: f"{text}\n{'=-'[level] * len(text)}", clean))
+    return _document(report, TEXT)
 
 
 def as_markdown(report: Report) -> str:
-    return _document(report, Style(_piped, lambda level, text: f"{'#' * (level + 1)} {text}", _escaped))
+    return _document(report, MARKDOWN)
+
+
+def sections_as_text(sections: Sequence[Section]) -> str:
+    """Return sections alone, for commands that show no report."""
+    return "\n\n".join(_sections(sections, TEXT)) + "\n"
+
+
+def sections_as_markdown(sections: Sequence[Section]) -> str:
+    return "\n\n".join(_sections(sections, MARKDOWN)) + "\n"
 
 
 FORMATS: dict[str, Callable[[Report], str]] = {
@@ -57,13 +66,19 @@ def _document(report: Report, style: Style) -> str:
         columns = used_columns(block)
         rows = [[text(shown(column, row)) for column in columns] for row in block.rows]
         parts.append(style.table([column.title for column in columns], rows))
-        for section in block.sections:
-            parts += [style.heading(1, section.title), section.note]
-            cells = [[text(cell_text(cell)) for cell in row] for row in section.rows]
-            parts.append(style.table([text(name) for name in section.header], cells))
+        parts += _sections(block.sections, style)
     parts += [style.heading(1, "How these numbers were made"), *report.notes, f"Prices: {report.prices}."]
     parts.append(f"Made {report.made_at:%Y-%m-%d %H:%M} UTC.")
     return "\n\n".join(parts) + "\n"
+
+
+def _sections(sections: Sequence[Section], style: Style) -> list[str]:
+    parts = []
+    for section in sections:
+        cells = [[style.text(cell_text(cell)) for cell in row] for row in section.rows]
+        table = style.table([style.text(name) for name in section.header], cells)
+        parts += [style.heading(1, section.title), style.text(section.note), table]
+    return parts
 
 
 def used_columns(block: BlockReport, columns: Sequence[Column] = CORE) -> list[Column]:
@@ -103,3 +118,7 @@ def _piped(header: Sequence[str], rows: list[list[str]]) -> str:
 
 def _escaped(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|#&])", r"\\\1", clean(text))
+
+
+TEXT = Style(_aligned, lambda level, text: f"{text}\n{'=-'[level] * len(text)}", clean)
+MARKDOWN = Style(_piped, lambda level, text: f"{'#' * (level + 1)} {text}", _escaped)

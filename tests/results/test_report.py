@@ -79,7 +79,7 @@ def test_missing_submissions_have_the_fixed_value(tmp_path):
 
 
 def test_a_row_per_agent_and_category_and_no_rate_without_n_and_interval(tmp_path):
-    report = build_report([simulate.simulate(tmp_path / "r")])
+    report = build_report([simulate.simulate(tmp_path / "r", durable=False)])
     assert len(report.rows) == 3 * (7 + 1)
     for found in report.rows:
         assert set(found) == {column.key for column in COLUMNS}
@@ -215,7 +215,7 @@ def test_costs_are_means_per_trial_and_sums(tmp_path):
 
 
 def test_json_has_the_promised_keys_and_csv_the_same_rows(tmp_path):
-    report = build_report([simulate.simulate(tmp_path / "r", categories=ONE)])
+    report = build_report([simulate.simulate(tmp_path / "r", categories=ONE, durable=False)])
     rows = json.loads(as_json(report))
     assert all(key in rows[0] for key in PROMISED)
     table = list(csv.DictReader(io.StringIO(as_csv(report))))
@@ -244,7 +244,7 @@ def test_every_format_renders_every_run(tmp_path):
 
 
 def test_the_frame_is_stable_and_exports(tmp_path):
-    run = simulate.simulate(tmp_path / "r", categories=ONE)
+    run = simulate.simulate(tmp_path / "r", categories=ONE, durable=False)
     frame = trial_frame([run])
     assert dict(frame.schema) == SCHEMA
     assert export_parquet([run], tmp_path / "t.parquet") == frame.height == 72
