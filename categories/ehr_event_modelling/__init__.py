@@ -1,0 +1,1 @@
+"""EHR event modelling: new diagnoses in the year after a hospital discharge, from long coded timelines."""

@@ -1,0 +1,106 @@
+"""What a submission is measured against: code counts with LightGBM (the gate), SVD with logistic regression beside it.
+
+Count features: how often each code stands in the history up to the prediction time, and the age; no values, no times,
+no ancestors.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import lightgbm
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import svds
+
+from categories.ehr_event_modelling.events import Block
+from categories.ehr_event_modelling.measures import quantise
+from categories.ehr_event_modelling.vocabulary import Floats, Ints
+
+TREES = 100
+EMBEDDING = 64
+GRID = [
+    {"max_depth": depth, "learning_rate": rate, "num_leaves": leaves}
+    for depth in (3, 6, -1)
+    for rate in (0.02, 0.1, 0.5)
+    for leaves in (10, 25, 100)
+]
+"""EHRSHOT's grid for its count baseline."""
+
+
+@dataclass
+class Counter:
+    """Collects count features block by block."""
+
+    codes: int
+    rows: list[int] = field(default_factory=list)
+    columns: list[Ints] = field(default_factory=list)
+    counts: list[Ints] = field(default_factory=list)
+
+    def add(self, block: Block, row: int, patient: int, minute: int) -> None:
+        """Count a patient's events that start before a minute; blocks are sorted by patient and time."""
+        start, stop = np.searchsorted(block.patient, [patient, patient + 1])
+        stop = start + np.searchsorted(block.minute[start:stop], minute)
+        seen, count = np.unique(block.code[start:stop], return_counts=True)
+        self.rows.append(row)
+        self.columns.append(seen)
+        self.counts.append(count)
+
+    def matrix(self, rows: int) -> sparse.csr_matrix:
+        """Return (rows, codes) counts."""
+        at = np.repeat(self.rows, [len(column) for column in self.columns])
+        data = np.concatenate(self.counts).astype(np.float64)
+        return sparse.csr_matrix((data, (at, np.concatenate(self.columns))), shape=(rows, self.codes))
+
+
+def with_age(counts: sparse.csr_matrix, age_y: Floats) -> sparse.csr_matrix:
+    """Append the age at prediction, in whole years."""
+    return sparse.hstack([counts, sparse.csr_matrix(np.floor(age_y)[:, None])], format="csr")
+
+
+def fit_trees(features: sparse.csr_matrix, label: Ints, settings: Mapping[str, object]) -> lightgbm.Booster:
+    """Fit the gate's LightGBM; the same on any number of threads."""
+    fixed = {
+        "objective": "binary",
+        "min_child_samples": 1,
+        "seed": 0,
+        "deterministic": True,
+        "force_row_wise": True,
+        "num_threads": 1,
+        "verbose": -1,
+    }
+    data = lightgbm.Dataset(features, label=label, free_raw_data=True)
+    return lightgbm.train({**fixed, **settings}, data, num_boost_round=TREES)
+
+
+def gate_scores(
+    features: sparse.csr_matrix, label: Ints, test: sparse.csr_matrix, settings: Mapping[str, object]
+) -> Floats:
+    """Fit on the train split, return quantised probabilities for the test rows."""
+    return quantise(np.asarray(fit_trees(features, label, settings).predict(test), dtype=np.float64), 6)
+
+
+def embedding_scores(features: sparse.csr_matrix, label: Ints, test: sparse.csr_matrix) -> Floats:
+    """Return the second baseline's probabilities: truncated SVD of log counts, then ridge logistic regression."""
+    everything = sparse.vstack([features, test]).tocsr().astype(np.float64)
+    everything.data = np.log1p(everything.data)
+    width = min(EMBEDDING, min(everything.shape) - 2)
+    left, size, _ = svds(everything, k=width, v0=np.ones(min(everything.shape)), tol=0)
+    embedded = left * size
+    embedded = (embedded - embedded.mean(axis=0)) / embedded.std(axis=0)
+    design = np.column_stack([np.ones(len(embedded)), embedded])
+    n = features.shape[0]
+    weights = _ridge_logistic(design[:n], label.astype(np.float64), penalty=30.0)
+    return quantise(1.0 / (1.0 + np.exp(-design[n:] @ weights)))
+
+
+def _ridge_logistic(design: Floats, label: Floats, penalty: float) -> Floats:
+    """Newton's method to the last bit: where it stops does not depend on the machine."""
+    weights = np.zeros(design.shape[1])
+    ridge = np.full(design.shape[1], penalty)
+    ridge[0] = 1e-6
+    for _ in range(25):
+        chance = 1.0 / (1.0 + np.exp(-design @ weights))
+        gradient = design.T @ (chance - label) + ridge * weights
+        curvature = (design * (chance * (1.0 - chance))[:, None]).T @ design + np.diag(ridge)
+        weights = weights - np.linalg.solve(curvature, gradient)
+    return weights
