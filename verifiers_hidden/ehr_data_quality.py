@@ -15,7 +15,6 @@ TABLES = (
     "patients", "admissions", "labevents", "prescriptions", "d_labitems", "icustays", "chartevents", "d_items",
 )  # fmt: skip
 Row = tuple[str, str]
-PUBLISHED_RECALL, PUBLISHED_PRECISION = 1.0, 0.01
 
 
 def judge(submission: Path, gold: Path, rule: dict[str, float]) -> Verdict:
@@ -24,6 +23,9 @@ def judge(submission: Path, gold: Path, rule: dict[str, float]) -> Verdict:
     records = kit.read_csv(submission / FILE, columns=COLUMNS, aliases=ALIASES)
     flagged = {(record["table"], record["_row_id"]) for record in records}
     metrics = measure(clusters, rows, flagged)
+    metrics["published_reward"] = float(
+        metrics["recall"] >= rule["published_recall"] and metrics["row_precision"] >= rule["published_precision"]
+    )
     passed = metrics["recall"] >= rule["recall"] and metrics["precision"] >= rule["precision"]
     hit = {cluster["id"]: _is_hit(cluster, flagged) for cluster in clusters}
     details = {
@@ -65,14 +67,12 @@ def measure(clusters: list[dict[str, Any]], rows: dict[str, int], flagged: set[R
     row_precision = _share(len(useful), len(flagged))
     # a hit row may belong to two errors; F1 is of errors, as recall and precision are
     f1 = 0.0 if recall + precision == 0 else 2 * recall * precision / (recall + precision)
-    published = recall >= PUBLISHED_RECALL and row_precision >= PUBLISHED_PRECISION
     metrics = {
         "cluster_recall": recall,
         "recall": recall,
         "precision": precision,
         "row_precision": row_precision,
         "f1": f1,
-        "published_reward": float(published),
         "clusters": float(len(clusters)),
         "clusters_hit": float(hits),
         "flagged_rows": float(len(flagged)),

@@ -13,17 +13,20 @@ from categories.ehr_data_quality.cohort import Bools, Cohort, Floats, Ints, quan
 class Rounds(Protocol):
     """What this module needs of the charting grid (``charting.Grid``)."""
 
-    stay: Ints
-    minute: Ints
-    ventilated: Ints
-    states: Floats
-
+    @property
+    def stay(self) -> Ints: ...
+    @property
+    def minute(self) -> Ints: ...
+    @property
+    def ventilated(self) -> Ints: ...
+    @property
+    def states(self) -> Floats: ...
     def every(self, hours: int) -> Ints: ...
 
 
 def make_assessments(rng: np.random.Generator, cohort: Cohort, grid: "Rounds") -> pl.DataFrame:
     """Return (stay, minute, itemid, value, valuenum) of all assessments."""
-    first = np.flatnonzero(np.append(True, grid.stay[1:] != grid.stay[:-1]))
+    first = np.flatnonzero(np.append([True], grid.stay[1:] != grid.stay[:-1]))
     parts = []
     for item in text_items():
         places = grid.every(item.every) if item.every else first
@@ -67,10 +70,10 @@ def _answers(rng: np.random.Generator, cohort: Cohort, grid: "Rounds", item: Tex
         values = np.array(item.values)[(cohort.age[patient] < 52).astype(np.int64)]
     else:
         values = np.array(item.values)[_grades(rng, cohort, grid, item, places)]
-    number = np.full(len(places), np.nan)
+    number: Floats = np.full(len(places), np.nan)
     if item.scores:
         score = dict(zip(item.values, item.scores, strict=True))
-        number = np.array([float(score[str(value)]) for value in values])
+        number = np.array([float(score[str(value)]) for value in values], dtype=np.float64)
     if item.label == "GCS - Verbal Response":
         tube = grid.ventilated[places] > 0
         values = np.where(tube, "No Response-ETT", values)
@@ -92,12 +95,12 @@ def _grades(rng: np.random.Generator, cohort: Cohort, grid: "Rounds", item: Text
     if item.driver == "none":
         lean = rng.integers(0, len(item.values), len(cohort.s_adm))[grid.stay[places]]
         other = rng.integers(0, len(item.values), n)
-        return np.where(rng.random(n) < 0.15, other, lean)
+        return np.asarray(np.where(rng.random(n) < 0.15, other, lean), dtype=np.int64)
     state = grid.states[places][:, DRIVERS.index(item.driver)]
     if item.driver == "neu":
         state = state + 1.6 * (grid.ventilated[places] > 0)
-    lean = rng.normal(0, 0.35, len(cohort.s_adm))[grid.stay[places]]
-    grade = np.floor(quantise(item.slope * state + lean + 0.5 * slow + 0.2))
+    tendency = rng.normal(0, 0.35, len(cohort.s_adm))[grid.stay[places]]
+    grade = np.floor(quantise(item.slope * state + tendency + 0.5 * slow + 0.2))
     return np.clip(grade, 0, len(item.values) - 1).astype(np.int64)
 
 

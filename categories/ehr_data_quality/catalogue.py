@@ -1,4 +1,4 @@
-"""What can be measured and prescribed: the catalogues of items, panels, assessments and drugs, read from ``catalogue/``."""
+"""What can be measured and prescribed: items, panels, assessments and drugs, read from ``catalogue/``."""
 
 import csv
 import re
@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent / "catalogue"
-DRIVERS = tuple("inf ren hep ane res cir neu gly nat kal leu war ble cold fev dia shk".split())
+DRIVERS = (
+    "inf", "ren", "hep", "ane", "res", "cir", "neu", "gly", "nat",
+    "kal", "leu", "war", "ble", "cold", "fev", "dia", "shk",
+)  # fmt: skip
 """Latent states: inflammation, kidney, liver, anaemia, lung, circulation, brain, ketoacidosis, hyponatraemia,
 hyperkalaemia, leukocytosis, over-anticoagulation, bleeding, cooling, fever, time since dialysis, shock liver."""
 

@@ -1,4 +1,4 @@
-"""chartevents: vital signs hour by hour, ventilator and haemodynamics, charted copies of laboratory values, assessments."""
+"""chartevents: vital signs hour by hour, ventilator and haemodynamics, copies of laboratory values, assessments."""
 
 from dataclasses import dataclass
 
@@ -8,15 +8,15 @@ from scipy.signal import lfilter
 
 from categories.draw import Draw
 from categories.ehr_data_quality.assessments import make_assessments
-from categories.ehr_data_quality.catalogue import ChartItem, chart_items
+from categories.ehr_data_quality.catalogue import ChartItem, chart_items, lab_items
 from categories.ehr_data_quality.cohort import Cohort, Floats, Ints, load, quantise
 from categories.ehr_data_quality.labs import SPELLINGS, UNIT_NOISE, stamps
 
 VITALS_REPEATED = 0.05
 """Share of the hourly sets that are taken again within five minutes."""
 COPY_DIFFERS = 0.15
-EVERY = {"vitals": 1, "cuff": 1, "art": 1, "temp": 4, "core": 4, "line": 2, "swan": 4, "vent": 4, "alarm": 12, "shift": 12,
-         "sugar": 6, "weight": 24}  # fmt: skip
+EVERY = {"vitals": 1, "cuff": 1, "art": 1, "temp": 4, "core": 4, "line": 2, "swan": 4, "vent": 4, "alarm": 12,
+         "shift": 12, "sugar": 6, "weight": 24}  # fmt: skip
 """Hours between two chartings of a group."""
 SHARE = {"art": 0.4, "cuff": 1.0, "line": 0.35, "swan": 0.1, "core": 0.12, "sugar": 0.7}
 """Share of the stays in which a group is charted at all."""
@@ -103,14 +103,14 @@ def _numeric(
     if item.group in ("vent", "alarm"):
         keep &= grid.ventilated > 0
     keep &= rng.random(len(keep)) > 0.03
-    value = _presented(rng, item, course, grid)
+    value = _presented(rng, item, course)
     kept = np.flatnonzero(keep)
     parts = [_block(item, grid.stay[kept], grid.minute[kept], value[kept])]
     if item.group in ("vitals", "cuff", "art"):
         again = np.flatnonzero(keep & (grid.repeat > 0))
         # a calculated mean follows its own repeated pressures; the rest differs by a reading's noise
-        second = course + 0.3 * item.within * np.clip(rng.normal(0, 1, len(course)), -3, 3)
-        second = _presented(rng, item, second, grid)
+        second = course + 0.55 * item.within * np.clip(rng.normal(0, 1, len(course)), -3, 3)
+        second = _presented(rng, item, second)
         parts.append(_block(item, grid.stay[again], grid.minute[again] + grid.repeat[again], second[again]))
     return parts
 
@@ -139,7 +139,7 @@ def _course(rng: np.random.Generator, cohort: Cohort, grid: Grid, item: ChartIte
     return course
 
 
-def _presented(rng: np.random.Generator, item: ChartItem, course: Floats, grid: Grid) -> Floats:
+def _presented(rng: np.random.Generator, item: ChartItem, course: Floats) -> Floats:
     """Round as a person or a monitor does: digit preference, steps of the ventilator's knobs, saturation at 100."""
     value = quantise(course)
     pick = rng.random(len(value))
@@ -193,7 +193,8 @@ def _copies(rng: np.random.Generator, cohort: Cohort, first_draws: pl.DataFrame)
         inside = (stay >= 0) & (minute >= cohort.s_in[stay]) & (minute < cohort.s_out[stay])
         kept = np.flatnonzero(inside & (rng.random(len(stay)) < 0.85))
         value = lab["valuenum"].to_numpy()[kept]
-        step = np.maximum(10.0**-item.decimals, 0.02 * value)
+        within = next(lab.within for lab in lab_items() if lab.itemid == int(item.group[5:]))
+        step = np.maximum(10.0**-item.decimals, within * value)
         other = np.round(quantise(value + step * rng.normal(0, 0.8, len(kept))), item.decimals)
         differs = rng.random(len(kept)) < COPY_DIFFERS
         blocks.append(_block(item, stay[kept], minute[kept], np.where(differs, np.maximum(other, item.low), value)))

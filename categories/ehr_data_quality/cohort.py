@@ -146,7 +146,7 @@ def _visits(rng: np.random.Generator, size: Size, people: dict[str, Any]) -> dic
             start[a] = year * 365 * DAY + year // 4 * DAY + int(rng.integers(2 * DAY, 200 * DAY))
         else:
             start[a] = start[a - 1] + minutes[a - 1] + gap[a]
-    last = np.append(patient[1:] != patient[:-1], True)
+    last = np.append(patient[1:] != patient[:-1], [True])
     dead = np.zeros(count, dtype=bool)
     final = np.flatnonzero(last)
     risk = quantise(rng.random(len(final)) / (0.4 + icu[final] + people["age"][patient[final]] / 80))

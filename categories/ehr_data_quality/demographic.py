@@ -77,7 +77,7 @@ def _traces(ledger: Ledger, rows: set[tuple[str, int]]) -> list[Trace]:
 
 
 def _flip(ledger: Ledger, rng: Rng, proof: dict[int, Evidence], count: int, used: set[int]) -> None:
-    """Flip the registered sex of patients whom at least three channels contradict then, no channel in more than 60 %."""
+    """Flip the registered sex of patients whom at least three channels contradict, no channel in more than 60 %."""
     men = set(ledger.tables["patients"].filter(pl.col("gender") == "M")["subject_id"].to_list())
     women = set(ledger.tables["patients"].filter(pl.col("gender") == "F")["subject_id"].to_list())
     other = _contrary(ledger)

@@ -89,7 +89,7 @@ CALCULATED: dict[int, Formula] = {
 RECALCULATED: dict[int, Formula] = {GAP: _gap} | {
     k: v for k, v in CALCULATED.items() if k not in (CHLORIDE, SATURATION)
 }
-"""What the laboratory reports as calculated. (The model goes the other way about for chloride: gap and sodium first.)"""
+"""What the laboratory reports as calculated. (For chloride the model goes the other way: gap and sodium first.)"""
 PARENTS = {
     GAP: (SODIUM, CHLORIDE, BICARBONATE),
     HAEMATOCRIT: (HAEMOGLOBIN,),

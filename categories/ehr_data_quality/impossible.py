@@ -1,6 +1,7 @@
 """Impossible values: out of any living range, a shifted decimal point, an unconverted unit, a wrong unit label."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -22,23 +23,21 @@ def inject_impossible(ledger: Ledger, rng: Rng) -> None:
         narrow = [band for band in bands["narrow"] if band[0] != crude[0][0]]
         order = rng.permutation(len(narrow)).tolist()
         chosen = [(band, True) for band in crude] + [(narrow[i], False) for i in order]
-        _until(
-            counts[f"range_extreme_{table}"], [lambda b=b, c=c: _extreme(ledger, rng, table, b, c) for b, c in chosen]
-        )
+        _until(counts[f"range_extreme_{table}"], [partial(_extreme, ledger, rng, table, *pair) for pair in chosen])
     shifts = book["decimal_shift"]["items"]
-    _until(counts["decimal_shift"], [lambda i=i: _shift(ledger, rng, shifts[i]) for i in rng.permutation(len(shifts))])
+    _until(counts["decimal_shift"], [partial(_shift, ledger, rng, shifts[i]) for i in rng.permutation(len(shifts))])
     _shift_doses(ledger, rng, counts["decimal_shift_rx"])
     units = book["unit_confusion"]["labevents"]
     _until(
         counts["unit_confusion_labevents"],
-        [lambda i=i: _confuse(ledger, rng, units[i]) for i in rng.permutation(len(units))],
+        [partial(_confuse, ledger, rng, units[i]) for i in rng.permutation(len(units))],
     )
-    _until(counts["unit_confusion_chartevents"], [lambda: _weigh(ledger, rng)])
+    _until(counts["unit_confusion_chartevents"], [partial(_weigh, ledger, rng)])
     for table in KEYS:
         _mislabel(ledger, rng, table, counts[f"valueuom_mismatch_{table}"])
 
 
-def _until(count: int, attempts: list[Any]) -> None:
+def _until(count: int, attempts: list[Callable[[], bool]]) -> None:
     """Make attempts in turn until enough have succeeded."""
     done = 0
     for attempt in attempts:
@@ -108,8 +107,8 @@ def _shift_doses(ledger: Ledger, rng: Rng, count: int) -> None:
         far = (shifted >= book["rx_outside"] * pl.col("high")) | (shifted <= pl.col("low") / book["rx_outside"])
         pool = orders.filter(far).sort(INDEX)
         rows = pool.select(INDEX, "drug").rows()
-        rows = [row for row, drug in rows if ledger.free("prescriptions", [row]) and seen.get(drug, 0) < 1]
-        row = rows[int(rng.integers(len(rows)))]
+        free = [row for row, drug in rows if ledger.free("prescriptions", [row]) and seen.get(drug, 0) < 1]
+        row = int(free[int(rng.integers(len(free)))])
         old = ledger.row("prescriptions", row)
         seen[old["drug"]] = seen.get(old["drug"], 0) + 1
         new = f"{round(float(old['dose_val_rx']) * factor, 6):g}"

@@ -41,8 +41,8 @@ def _away(rng: Rng, itemid: int, value: float, decimals: int, bounds: tuple[floa
     book = injection()["in_table_conflict"]
     share = float(rng.uniform(*book["change"])) * change_value(itemid)
     up, down = value * (1 + share), value / (1 + share)
-    if itemid == book["sodium"][0]:
-        shift = float(rng.uniform(*book["sodium"][1:]))
+    if itemid in book["sodium"]["items"]:
+        shift = float(rng.uniform(book["sodium"]["least"], book["sodium"]["most"]))
         up, down = value + shift, value - shift
     choices = [up, down] if rng.random() < 0.5 else [down, up]
     step = 10.0**-decimals
@@ -120,8 +120,7 @@ def _redraw(ledger: Ledger, rng: Rng, specimen: list[dict[str, Any]], itemid: in
     for row, number in zip(specimen, numbers, strict=True):
         peers = labs.filter(pl.col("itemid") == row["itemid"])
         peer = peers.row(int(rng.integers(peers.height)), named=True)
-        values: dict[str, Any] = {**row, **own, "labevent_id": number, "comments": peer["comments"]}
-        values["valueuom"] = peer["valueuom"]
+        values: dict[str, Any] = {**row, **own, "labevent_id": number, "comments": _plain(peer["comments"])}
         if row["valuenum"] is not None:
             text, values["valuenum"] = printed(new[row["itemid"]], decimals[row["itemid"]])
             values |= {"value": text, "flag": flag_of(row, values["valuenum"], bool(rng.random() < FLAG_NOISE))}
@@ -130,6 +129,11 @@ def _redraw(ledger: Ledger, rng: Rng, specimen: list[dict[str, Any]], itemid: in
             traces += [Trace("labevents", added, "valuenum", str(row["value"]), str(values["value"]))]
             traces += [Trace("labevents", row[INDEX])]
     ledger.record(Cluster(FAMILY, "in_table_conflict", tuple(traces)))
+
+
+def _plain(comment: str | None) -> str | None:
+    """Return the comment of another row, unless it would explain the conflict away."""
+    return "" if comment and "HEMOLY" in comment else comment
 
 
 def _recalculate(old: dict[int, float], new: dict[int, float], decimals: dict[int, int], touched: set[int]) -> set[int]:
@@ -185,7 +189,7 @@ def _retake_vitals(ledger: Ledger, rng: Rng, count: int) -> None:
             done += 1
 
 
-READING_NOISE = {220045: 2.1, 220210: 1.0, 220277: 0.5, 220179: 3.0, 220180: 2.1, 220050: 3.3, 220051: 1.8}
+READING_NOISE = {220045: 3.85, 220210: 1.76, 220277: 0.94, 220179: 5.5, 220180: 3.85, 220050: 6.05, 220051: 3.3}
 """By how much two readings within minutes differ (standard deviation), as natural repeats show."""
 
 
@@ -214,7 +218,7 @@ def _retake(ledger: Ledger, rng: Rng, rows: list[dict[str, Any]], itemid: int, c
         peer = peers.row(int(rng.integers(peers.height)), named=True)
         text, number = printed(value, 0)
         values = {**row, "charttime": taken, "storetime": taken + (donor["storetime"] - donor["charttime"])}
-        values |= {"value": text, "valuenum": number, "warning": peer["warning"], "valueuom": peer["valueuom"]}
+        values |= {"value": text, "valuenum": number, "warning": peer["warning"]}
         added = ledger.add("chartevents", values)
         if row["itemid"] in touched:
             traces += [Trace("chartevents", added, "valuenum", str(row["value"]), text)]

@@ -1,6 +1,5 @@
 """labevents: panels are drawn, their members follow the latent states, calculated members follow the others."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,7 +52,7 @@ def times(rng: np.random.Generator, cohort: Cohort, panel: Panel) -> tuple[Ints,
     whole = np.floor(rate).astype(np.int64)
     count = whole + (rng.random(len(owner)) < rate - whole)
     owner, day = np.repeat(owner, count), np.repeat(day, count)
-    first = np.append(True, (owner[1:] != owner[:-1]) | (day[1:] != day[:-1])) if len(owner) else np.zeros(0, bool)
+    first = np.append([True], (owner[1:] != owner[:-1]) | (day[1:] != day[:-1])) if len(owner) else np.zeros(0, bool)
     midnight = cohort.a_start[owner] // DAY * DAY + day * DAY
     minute = midnight + np.where(
         first, np.round(rng.normal(305, 45, len(owner))), rng.integers(0, DAY, len(owner))
@@ -92,7 +91,16 @@ def panel_values(rng: np.random.Generator, cohort: Cohort, panel: Panel, at: Dra
         if item.itemid not in CALCULATED:
             step = 10.0**-item.decimals
             raw = quantise(np.maximum(measured(rng, cohort, item, at, states), step))
-            values[item.itemid] = np.round(np.minimum(raw, CAPS.get(item.itemid, 1e9)), item.decimals)
+            values[item.itemid] = np.asarray(
+                np.round(np.minimum(raw, CAPS.get(item.itemid, 1e9)), item.decimals), dtype=np.float64
+            )
+    spoilt = (at.parent >= 0) & (rng.random(len(at.minute)) < HAEMOLYSED)
+    for itemid, rise in HAEMOLYSIS.items():
+        if itemid in values:
+            places = next(item.decimals for item in panel.items if item.itemid == itemid)
+            higher = values[itemid] * np.exp(rise * (1 + 0.35 * np.clip(rng.normal(0, 1, len(spoilt)), -2, 2)))
+            values[itemid] = np.where(spoilt, np.round(quantise(higher), places), values[itemid])
+            at.context["spoilt"] = spoilt.astype(np.float64)
     context = {
         "hco3": 25 * np.exp(load(states, {"ren": -0.07, "cir": -0.09, "gly": -1.0, "res": 0.05}))
         * (1 + 0.02 * rng.normal(0, 1, len(at.minute))),
@@ -108,6 +116,12 @@ def panel_values(rng: np.random.Generator, cohort: Cohort, panel: Panel, at: Dra
     return values
 
 
+HAEMOLYSED = 0.08
+"""Share of the repeats that are haemolysed: potassium and LD too high, AST too, and the laboratory says so."""
+HAEMOLYSIS = {50971: 0.34, 50822: 0.34, 50954: 0.5, 50878: 0.25}
+HAEMOLYSED_COMMENT = "HEMOLYZED, MODERATELY. HEMOLYSIS FALSELY ELEVATES THIS RESULT."
+ALTERNATIVE = {50889: ("mg/dL", 0.1, 2), 51003: ("ng/L", 1000.0, 0), 51196: ("ug/mL FEU", 0.001, 2)}
+"""Analytes that a second analyser reports in another unit, value and range converted: label, factor, decimals."""
 CAPS = {
     50931: 940,
     50809: 940,
@@ -143,6 +157,8 @@ def make_labs(draw: Draw, cohort: Cohort) -> tuple[pl.DataFrame, pl.DataFrame]:
         counts = at if panel.name == "cbc" else counts
         lag = np.round(np.exp(rng.normal(4.1, 0.45, len(at.minute)))).astype(np.int64)
         common = {"admission": at.admission, "minute": at.minute, "specimen": at.specimen, "parent": at.parent}
+        spoilt = at.context.get("spoilt", np.zeros(len(at.minute)))
+        common["spoilt"] = spoilt.astype(np.int64)
         parts += [
             pl.DataFrame({**common, "lag": lag, "valuenum": values[item.itemid]}).with_columns(
                 itemid=pl.lit(item.itemid, dtype=pl.Int64)
@@ -171,7 +187,7 @@ def _sexed_times(rng: np.random.Generator, cohort: Cohort, panel: Panel) -> tupl
     marks, male = cohort.marks, cohort.male
     own = marks["sex_test"] & (male if panel.name == "psa" else ~male)
     who = own | (marks["tumour"] if panel.name == "hcg" else False)
-    first = np.append(True, cohort.a_patient[1:] != cohort.a_patient[:-1])
+    first = np.append([True], cohort.a_patient[1:] != cohort.a_patient[:-1])
     again = rng.random(len(first)) < 0.3
     admission = np.flatnonzero(who[cohort.a_patient] & (first | again))
     return admission, cohort.a_start[admission] + rng.integers(20, 200, len(admission))
@@ -183,7 +199,7 @@ def _dress(draw: Draw, cohort: Cohort, table: pl.DataFrame, specimens: int) -> p
     n = table.height
     admission = table["admission"].to_numpy()
     male = cohort.male[cohort.a_patient[admission]]
-    values = table["valuenum"].to_numpy()
+    values = table["valuenum"].to_numpy().copy()
     itemid = table["itemid"].to_numpy()
     unit, text = np.full(n, "", dtype=object), np.full(n, "", dtype=object)
     low, high = np.full(n, np.nan), np.full(n, np.nan)
@@ -195,6 +211,12 @@ def _dress(draw: Draw, cohort: Cohort, table: pl.DataFrame, specimens: int) -> p
         high[here] = np.array([np.nan if x is None else x for x in item.high])[sex]
         text[here] = np.char.mod(f"%.{item.decimals}f", values[here] + 0.0)
         unit[here] = np.where(odd[here], SPELLINGS.get(item.unit, item.unit), item.unit)
+        if item.itemid in ALTERNATIVE:
+            label, factor, places = ALTERNATIVE[item.itemid]
+            here = here[cohort.a_patient[admission[here]] % 7 == 0]
+            values[here] = np.round(quantise(values[here] * factor), places)
+            low[here], high[here] = quantise(low[here] * factor), quantise(high[here] * factor)
+            text[here], unit[here] = np.char.mod(f"%.{places}f", values[here]), label
     outside = (values < low) | (values > high)
     flag = np.where(outside ^ (rng.random(n) < FLAG_NOISE), "abnormal", "")
     minute = table["minute"].to_numpy()
@@ -220,27 +242,23 @@ def _dress(draw: Draw, cohort: Cohort, table: pl.DataFrame, specimens: int) -> p
             "ref_range_upper": pl.Series(high).fill_nan(None),
             "flag": pl.Series(flag.astype(object), dtype=pl.String),
             "priority": pl.Series(np.where(stat[specimen], "STAT", "ROUTINE").astype(object), dtype=pl.String),
-            "comments": pl.Series(_comments(rng, cohort, table).astype(object), dtype=pl.String),
+            "comments": pl.Series(_comments(rng, table).astype(object), dtype=pl.String),
         }
     )
 
 
-def _comments(
-    rng: np.random.Generator, cohort: Cohort, table: pl.DataFrame
-) -> "np.ndarray[tuple[int], np.dtype[np.str_]]":
-    """Free comments of the laboratory; ``___`` is MIMIC's mark of a removed text."""
-    pick = rng.random(table.height)
-    general = np.where(pick < 0.012, "___", "")
-    return np.where(
-        (table["itemid"].to_numpy() == 50931) & (pick < 0.3),
-        "IF FASTING, 70-100 NORMAL, >125 PROVISIONAL DIABETES.",
-        general,
+def _comments(rng: np.random.Generator, table: pl.DataFrame) -> "np.ndarray[tuple[int], np.dtype[np.str_]]":
+    """Comments of the laboratory; ``___`` is MIMIC's mark of a removed text."""
+    pick, itemid = rng.random(table.height), table["itemid"].to_numpy()
+    spoilt = (table["spoilt"].to_numpy() > 0) & np.isin(itemid, list(HAEMOLYSIS))
+    fasting = (itemid == 50931) & (pick < 0.3)
+    return np.select(
+        [spoilt, fasting, pick < 0.012],
+        [HAEMOLYSED_COMMENT, "IF FASTING, 70-100 NORMAL, >125 PROVISIONAL DIABETES.", "___"],
+        "",
     )
 
 
 def stamps(minute: Ints) -> pl.Series:
     """Return date-times of minutes since 1970."""
     return pl.Series(minute.astype("datetime64[m]").astype("datetime64[us]"))
-
-
-Formula = Callable[[dict[int, Floats], dict[str, Floats]], Floats]

@@ -1,4 +1,4 @@
-"""prescriptions: home and hospital drugs, and those that answer the latent states (insulin in ketoacidosis, and so on)."""
+"""prescriptions: home and hospital drugs, and those that answer the latent states (insulin in ketoacidosis)."""
 
 from dataclasses import dataclass, field
 
@@ -166,7 +166,7 @@ def _dress(draw: Draw, cohort: Cohort, orders: Orders) -> pl.DataFrame:
     patient = cohort.a_patient[admission]
     order = np.lexsort((rng.random(n), start, patient))
     sequence = np.empty(n, dtype=np.int64)
-    begins = np.flatnonzero(np.append(True, np.diff(patient[order]) != 0))
+    begins = np.flatnonzero(np.append([True], np.diff(patient[order]) != 0))
     sequence[order] = np.arange(n) - np.repeat(begins, np.diff(np.append(begins, n)))
     sequence = 12 + sequence * 3 + rng.integers(0, 3, n)
     subject = cohort.subject[patient]

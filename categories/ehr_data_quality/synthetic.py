@@ -1,4 +1,4 @@
-"""Generated patients: a hospital without errors, the errors of the case, rows shuffled and named anew, gold beside it."""
+"""Generated patients: a hospital without errors, then the case's errors, rows shuffled and named anew, gold beside."""
 
 import gzip
 import io
