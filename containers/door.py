@@ -48,6 +48,8 @@ class Upstream:
     key: str = field(repr=False, default="")
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     query: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    """Where the key came from, for people: the variable's name."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,10 @@ class DoorReport:
     last_error: str = ""
     """Empty where the last answer was good; else a status, a code, ``cut``, ``silence``, ``unreachable``, ``gone``."""
     message: str = ""
+    last_status: int = 0
+    """HTTP status of the last answer; 0 where there was none."""
+    last_stop: str = ""
+    """Why the model stopped in the last answer, in its API's word."""
 
 
 class Gateway:

@@ -4,24 +4,27 @@ import re
 
 from containers.door import DoorReport
 
-ENVIRONMENT_CLASSES = frozenset({"rate_limit", "provider", "gateway"})
+ENVIRONMENT_CLASSES = frozenset({"rate_limit", "provider", "stream", "silence", "gateway"})
 """Not the agent's doing: tried again, and broken rather than failed."""
-CONFIGURATION_CLASSES = frozenset({"auth", "model"})
+CONFIGURATION_CLASSES = frozenset({"auth", "model", "quota"})
 """The same for every trial of a harness: three of them stop it."""
 
-STATUSES = {
-    "401": "auth",
-    "403": "auth",
-    "404": "model",
-    "408": "provider",
-    "429": "rate_limit",
-    "529": "provider",
-    "cut": "stream",
-    "gone": "",
-    "silence": "silence",
-    "unreachable": "provider",
+STATUSES = {401: "auth", 403: "auth", 404: "model", 408: "provider", 429: "rate_limit"}
+"""HTTP status of an answer -> class; 500 and above are the provider's, the rest of 400 and above the request's."""
+ENDS = {"cut": "stream", "gone": "", "silence": "silence", "unreachable": "provider"}
+"""How an answer ended, as the gateway tells it -> class. ``gone``: the agent hung up, which says nothing."""
+STOPS = {
+    "refusal": "refusal",
+    "content_filter": "refusal",
+    "safety": "refusal",
+    "prohibited_content": "refusal",
+    "length": "output_limit",
+    "max_tokens": "output_limit",
+    "max_output_tokens": "output_limit",
 }
-"""What the gateway saw last -> class. ``gone`` is the agent's own hanging up and says nothing."""
+"""Why the model stopped in its last answer -> class; an agent that ends on such an answer did not finish."""
+TOLD_BY_WORDS = ("quota", "context", "refusal")
+"""Vendors give these by all sorts of status, so that the words count first."""
 
 WORDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
@@ -53,31 +56,38 @@ def class_of(text: str) -> str:
     return next((name for name, pattern in WORDS if pattern.search(text)), "crash")
 
 
-def class_of_answer(error: str, message: str) -> str:
-    """Return the class of the last answer that the gateway saw: an HTTP status, a code, or how it ended."""
-    worded = class_of(f"{error} {message}")
-    if worded in ("quota", "context", "refusal", "budget"):
+def class_of_answer(report: DoorReport) -> str:
+    """Return the class of the last answer that the gateway saw; empty where it was good, or says nothing."""
+    if not report.last_error:
+        return STOPS.get(report.last_stop.lower(), "")
+    if report.last_error in ENDS:
+        return ENDS[report.last_error]
+    worded, status = class_of(f"{report.last_error} {report.message}"), report.last_status
+    if worded in TOLD_BY_WORDS:
         return worded
-    if error in STATUSES:
-        return STATUSES[error]
-    if error.isdigit():
-        return "provider" if error >= "500" else "request"
-    return worded
+    if status in STATUSES:
+        return STATUSES[status]
+    if status >= 400:
+        return "provider" if status >= 500 else "request"
+    return "" if worded == "crash" else worded
 
 
 def settle(error_class: str, message: str, report: DoorReport | None) -> tuple[str, str]:
     """Return class and message of a trial's end from the agent's word and the gateway's.
 
-    The gateway knows what the model answered; the agent's words often do not say. Where the agent came to its end,
-    errors on the way do not count, except that a trial out of money is one, whatever its agent made of it.
+    The gateway knows what the model answered; the agent's words often do not say. Where the agent says that it came
+    to its end, errors on the way do not count; but a trial out of money is one, and a last answer that was refused or
+    cut off by the model's own limit is no end.
     """
     if report is None:
         return error_class, message
     if report.refusals.get("budget"):
         return "budget", "the limit of --max-usd or --max-usd-per-trial was reached"
-    if not error_class:
+    seen = class_of_answer(report)
+    if not error_class and seen not in STOPS.values():
         return "", ""
-    seen = class_of_answer(report.last_error, report.message) if report.last_error else ""
-    if seen and seen != "crash":
-        return seen, report.message or message
-    return error_class, message
+    return (
+        (seen, report.message or message or f"the model stopped: {report.last_stop}")
+        if seen
+        else (error_class, message)
+    )

@@ -110,7 +110,7 @@ def find_upstream(provider: str, variables: Mapping[str, str], harness: str) -> 
     if way.login:
         key, more = codex_login(Path(key).expanduser(), way.variable)
         headers |= more
-    return Upstream(provider, entry["dialect"], base_url, way.auth, key, headers, query)
+    return Upstream(provider, entry["dialect"], base_url, way.auth, key, headers, query, way.variable)
 
 
 def codex_login(path: Path, variable: str) -> tuple[str, dict[str, str]]:

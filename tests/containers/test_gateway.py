@@ -223,7 +223,7 @@ def test_compressed_and_broken_bodies_are_refused(tmp_path: Path) -> None:
     assert not stub.requests
 
 
-PRICE = Price(input=1000, cache_read=100, cache_write=1250, output=5000)
+PRICE = Price(input=1000, output=5000, cache_read=100, cache_write=1250)
 COST = (700 * 1000 + 200 * 100 + 100 * 1250 + 60 * 5000) / 1e6
 
 
@@ -305,7 +305,8 @@ def test_errors_pass_through_with_their_headers(tmp_path: Path, api: str, status
         report = run.close_door(door)
     assert report.statuses == {str(status): 1}
     assert report.last_error
-    assert report.message == "as scripted"
+    assert report.message.startswith("as scripted")
+    assert (report.last_status, "look at" in report.message) == (status, status == 401)
     assert report.spent_usd == 0
 
 

@@ -72,9 +72,14 @@ class Stage:
             settings=GatewaySettings(upstreams(stub), **settings),
         )
         made.start()
+        over = threading.Event()
+        beating = threading.Thread(target=lambda: [made.heartbeat() for _ in iter(lambda: over.wait(5), True)])
+        beating.start()
         try:
             yield made
         finally:
+            over.set()
+            beating.join()
             made.stop()
 
 

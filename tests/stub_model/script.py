@@ -62,6 +62,8 @@ class Script:
     """The turns of a trial. Which one is due is read from the request's history, so retries and resumes are safe."""
 
     turns: tuple[Turn, ...]
+    counted: bool = False
+    """Take the turns in their order instead, one an answer: for CLIs that shorten their history on the way."""
     aside: str = "ok"
     """The answer to requests that offer no tools: titles, summaries, compaction."""
 
@@ -70,7 +72,7 @@ class Script:
         if number < len(self.turns):
             return self.turns[number]
         last = self.turns[-1]
-        return Turn(text=last.text or "Done.", tokens=last.tokens)
+        return Turn(text=last.text or "Done.", tokens=last.tokens, stop=last.stop, failure=last.failure)
 
 
 def solve(*commands: str, tokens: Tokens = Tokens()) -> Script:

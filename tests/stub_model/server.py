@@ -48,6 +48,8 @@ class StubModel:
         self.script = script
         self.requests: list[Request] = []
         self.failures: dict[int, int] = {}
+        self.played: list[int] = []
+        """The turns that were answered as scripted, in their order."""
         self.closing = threading.Event()
         self._lock = threading.Lock()
         handler = type("Bound", (Handler,), {"stub": self})
@@ -148,7 +150,7 @@ class Handler(BaseHTTPRequestHandler):
         if asked.aside:
             turn, number = Turn(text=self.stub.script.aside), None
         else:
-            number = asked.turns_done
+            number = len(self.stub.played) if self.stub.script.counted else asked.turns_done
             turn = self.stub.script.turn(number)
         request.turn = number
         self.stub.closing.wait(turn.delay_s)
@@ -160,6 +162,8 @@ class Handler(BaseHTTPRequestHandler):
                 return self._stream(request, [error_event(asked.api, failure)], turn)
             return self._send(failure.status, error_body(asked.api, failure), failure.headers)
         calls = [] if asked.aside else asked.calls(turn)
+        if number is not None:
+            self.stub.played.append(number)
         if asked.streamed:
             return self._stream(request, events(asked.api, asked.model, turn, calls), turn)
         return self._send(200, whole(asked.api, asked.model, turn, calls))

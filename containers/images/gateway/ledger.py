@@ -42,16 +42,20 @@ class Tally:
     last_error: str = ""
     """Empty, or what was wrong with the last answer: a status, an error code, ``cut``, ``silent``."""
     message: str = ""
+    last_status: int = 0
+    last_stop: str = ""
+    """Why the model stopped in the last answer, in its API's word."""
 
     def refuse(self, refusal: Refusal) -> None:
         """Count a refusal."""
         self.refusals[refusal.kind] = self.refusals.get(refusal.kind, 0) + 1
 
-    def answered(self, status: str, error: str, message: str) -> None:
+    def answered(self, status: int, error: str, message: str, stop: str) -> None:
         """Count an answer; an error stays until a good answer follows."""
         self.requests += 1
-        self.statuses[status] = self.statuses.get(status, 0) + 1
+        self.statuses[str(status)] = self.statuses.get(str(status), 0) + 1
         self.last_error, self.message = error, message[:500] if error else ""
+        self.last_status, self.last_stop = status, stop
 
     def count(self, provider: str, model: str, tokens: dict[str, int]) -> None:
         """Add the token counts of one answer."""

@@ -206,7 +206,9 @@ class Proxy:
             if good and not exchange.ended and not error:
                 error = "gone"  # the client left
             exchange.error = error
-            self.tally.answered(str(exchange.status), error, exchange.message or meter.error_text)
+            remedy = exchange.route.upstream.remedy(exchange.status, exchange.model)
+            message = (exchange.message or meter.error_text) + remedy
+            self.tally.answered(exchange.status, error, message, meter.stop)
         self._journal(line(self.tally.trial, exchange, meter, cost, metered=metered))
 
 

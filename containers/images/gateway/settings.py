@@ -30,6 +30,14 @@ class Upstream:
     key: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     query: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    """Where the key came from, for people."""
+
+    def remedy(self, status: int, model: str) -> str:
+        """Return what to look at after an error that is the same for every request; else nothing."""
+        if status in (401, 403):
+            return f" (look at {self.source or 'the endpoint: it got no key'})"
+        return f" (look at --model {model} and {self.base_url})" if status == 404 else ""
 
     def credentials(self) -> dict[str, str]:
         """Return the headers that stand in for the box's placeholder."""
