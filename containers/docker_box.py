@@ -16,8 +16,9 @@ from containers.docker_client import engine_errors, gone_is_fine
 from containers.docker_stream import CHUNK_BYTES, Conversation
 from containers.docker_terminal import join
 
-EXIT_CODE_WAIT_S = 5.0
-"""The engine may report the end of an exec a moment after its output has ended."""
+LONGEST_PAUSE_S = 0.25
+BOX_END_S = 1.0
+RESIZE_TRIES = 5
 KILLED = 128 + 9
 
 
@@ -63,7 +64,9 @@ class DockerBox:
             return Finished(None, timed_out=False, seconds=time.monotonic() - began)
         with closing(Conversation(hijacked)) as conversation:
             timed_out = conversation.pump(stdin, sink, timeout_s=timeout_s, ended=lambda: self._exec_ended(exec_id))
-        exit_code = None if timed_out else self._exit_code(exec_id)
+        exit_code = None
+        if not timed_out:
+            exit_code, timed_out = self._exit_code(exec_id, None if timeout_s is None else began + timeout_s)
         return Finished(exit_code, timed_out=timed_out, seconds=time.monotonic() - began)
 
     def terminal(
@@ -75,12 +78,18 @@ class DockerBox:
             hijacked = self._api.exec_start(exec_id, tty=True, socket=True)
 
         def resize(rows: int, columns: int) -> None:
-            with gone_is_fine():
-                self._api.exec_resize(exec_id, height=rows, width=columns)
+            for _ in range(RESIZE_TRIES):
+                try:
+                    self._api.exec_resize(exec_id, height=rows, width=columns)
+                except APIError:
+                    # Not started yet, or over already: a size is no reason to fail.
+                    time.sleep(0.02)
+                else:
+                    return
 
         with closing(Conversation(hijacked)) as conversation, engine_errors(f"carry the terminal of {argv[0]}"):
             join(conversation, resize)
-        exit_code = self._exit_code(exec_id)
+        exit_code, _ = self._exit_code(exec_id, None)
         return KILLED if exit_code is None else exit_code
 
     def put(self, folder: str, tar: bytes) -> None:
@@ -142,6 +151,22 @@ class DockerBox:
             return self._memory
         return MemoryUse(peak / 1e6 if peak else None, use.oom_kills)
 
+    def _running(self) -> bool:
+        try:
+            return bool(self._api.inspect_container(self._id)["State"]["Running"])
+        except NotFound:
+            return False
+
+    def _ends(self) -> bool:
+        """Return whether the box ends, too: the engine tells of its commands first, of itself a moment later."""
+        deadline = time.monotonic() + BOX_END_S
+        while self._running():
+            if self._stopped.wait(0.02):
+                return True
+            if time.monotonic() > deadline:
+                return False
+        return True
+
     def _exec_ended(self, exec_id: str) -> bool:
         try:
             return not self._api.exec_inspect(exec_id)["Running"]
@@ -150,22 +175,26 @@ class DockerBox:
         except (APIError, requests.RequestException):
             return False
 
-    def _exit_code(self, exec_id: str) -> int | None:
-        deadline = time.monotonic() + EXIT_CODE_WAIT_S
-        exit_code: int | None = None
+    def _exit_code(self, exec_id: str, deadline: float | None) -> tuple[int | None, bool]:
+        """Wait for the end of a command whose output has ended; return its code, and whether the time ran out."""
+        pause = 0.005
         with engine_errors("read an exit code"):
-            while not self._stopped.is_set() and time.monotonic() < deadline:
+            while not self._stopped.is_set():
                 try:
                     found = self._api.exec_inspect(exec_id)
                 except NotFound:
-                    return None
-                if not found["Running"] and found["ExitCode"] is not None:
-                    exit_code = found["ExitCode"]
                     break
-                time.sleep(0.01)
-        if exit_code == KILLED and not self.state().running:
-            return None
-        return None if self._stopped.is_set() else exit_code
+                if not found["Running"] and found["ExitCode"] is not None:
+                    ended_with_box = found["ExitCode"] == KILLED and self._ends()
+                    return (None if ended_with_box or self._stopped.is_set() else found["ExitCode"]), False
+                if deadline is not None and time.monotonic() >= deadline:
+                    return None, True
+                if pause > LONGEST_PAUSE_S and not self._running():
+                    break
+                # It closed its output and works on, or the engine is a moment late.
+                self._stopped.wait(pause)
+                pause = min(2 * pause, 2 * LONGEST_PAUSE_S)
+        return None, False
 
 
 def remove_container(api: docker.APIClient, box_id: str) -> None:

@@ -87,6 +87,14 @@ def test_a_child_left_behind_does_not_hold_the_exec(box):
     assert finished.exit_code == 0 and finished.seconds < 10 and heard == [b"started\n"]
 
 
+def test_a_command_that_closes_its_output_works_on(box):
+    script = "exec >&- 2>&- <&-; sleep 0.7; exit 6"
+    finished = box.exec(("sh", "-c", script))
+    assert finished.exit_code == 6 and finished.seconds > 0.6
+    finished = box.exec(("sh", "-c", script), timeout_s=0.2)
+    assert finished.timed_out and finished.exit_code is None
+
+
 def test_an_error_of_the_sink_reaches_the_caller(box):
     def full(*_):
         raise OSError("log disk is full")
@@ -142,11 +150,12 @@ import sys
 from containers.docker_box import DockerBox
 from containers.docker_client import connect
 box = DockerBox(connect(), sys.argv[1])
-script = "test -t 0 && stty size && read word && echo got:$word && exit 5"
+script = "test -t 0; until stty size | grep -v '^0 0'; do sleep 0.1; done; read word && echo got:$word && exit 5"
 sys.exit(box.terminal(("sh", "-c", script), env={"A": "b"}, workdir="/tmp"))
 """
 
 
+@pytest.mark.timeout(60)
 def test_terminal(box):
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(ours, (33, 99))

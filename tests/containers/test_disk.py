@@ -100,6 +100,15 @@ def test_watched_may_be_closed_by_what_it_calls(tmp_path):
     assert closed.wait(5)
 
 
+def test_watched_is_closed_as_far_as_this_user_may(tmp_path, monkeypatch):
+    def refuses(script, arguments):
+        raise EngineError("rm: Permission denied")
+
+    monkeypatch.setattr("containers.disk.host_shell", refuses)
+    make_disk(tmp_path, 10, 1000, 1000, mode="watched").close()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_best_mode_is_found_by_trying(tmp_path, monkeypatch):
     def refuses(script, arguments):
         raise EngineError("no loop devices here")
