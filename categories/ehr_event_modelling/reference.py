@@ -1,8 +1,8 @@
-"""The honest solver: sees only the agent's data. Categories instead of codes, recent against older history, drifting values.
+"""The honest solver: categories instead of codes, recent against older history, drifting values; agent's data only.
 
-More can be learnt from the training patients than their labelled discharges: whenever a patient had no diagnosis yet and
-365 days of record ahead, the year ahead is a further example. The diagnosis is the code whose first appearance explains
-the labels.
+More can be learnt from the training patients than their labelled discharges: whenever a patient had no diagnosis yet
+and 365 days of record ahead, the year ahead is a further example. The diagnosis is the code whose first appearance
+explains the labels.
 """
 
 import os
