@@ -87,7 +87,8 @@ class Limits(Frozen):
     pids: int
     agent_timeout_s: int
     clamped: bool = False
-    """Whether the machine was smaller than the task asks for; such trials share no table with others."""
+    """Whether they differ from the task's own: the machine is smaller, or the user asked for another time limit. Such
+    trials share no table with others."""
     disk: Literal["loop", "helper", "watched", "none"] = "none"
     """How ``storage_mb`` is held: a loop device, one made by a helper container, or by watching and stopping."""
 

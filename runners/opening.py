@@ -116,6 +116,8 @@ def _job(
     place: Place,
 ) -> Job:
     harness, options = harnesses[trial.harness, trial.model, trial.effort]
-    resources, limits = clamp(task.category.resources[place.plan.scale], place.machine)
+    asked = place.plan.options.get("agent_timeout_s")
+    own = task.category.resources[place.plan.scale]
+    resources, limits = clamp(own, place.machine, int(asked) if asked else None)
     version = place.agents[harness.agent].version if harness.agent else ""
     return Job(trial, task, harness, options, harness_version=version, resources=resources, limits=limits)

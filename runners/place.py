@@ -70,17 +70,19 @@ class Job:
     limits: Limits
 
 
-def clamp(resources: Resources, machine: EngineInfo) -> tuple[Resources, Limits]:
-    """Return the limits in force on a machine that may be smaller than the task asks for."""
+def clamp(resources: Resources, machine: EngineInfo, timeout_s: int | None = None) -> tuple[Resources, Limits]:
+    """Return the limits in force: on a machine that may be smaller than the task asks for, in a time of the user's."""
     cpus = min(resources.cpus, machine.cpus)
     memory_mb = min(resources.memory_mb, max(machine.memory_mb - MEMORY_RESERVE_MB, 64))
-    fitted = resources.model_copy(update={"cpus": cpus, "memory_mb": memory_mb})
+    fitted = resources.model_copy(
+        update={"cpus": cpus, "memory_mb": memory_mb, "agent_timeout_s": timeout_s or resources.agent_timeout_s}
+    )
     limits = Limits(
         cpus=cpus,
         memory_mb=memory_mb,
         storage_mb=resources.storage_mb,
         pids=resources.pids,
-        agent_timeout_s=resources.agent_timeout_s,
+        agent_timeout_s=fitted.agent_timeout_s,
         clamped=fitted != resources,
     )
     return fitted, limits

@@ -4,8 +4,9 @@ from categories.catalog import CatalogError
 from categories.staging import StagingError
 from containers.agents import AgentError
 from containers.box import EngineError
+from results.blocks import MixError
 from results.folder import RunFolderError
-from results.report import MixError
+from results.pricing import PriceFileError
 from runners.harness import HarnessError
 from runners.keys import KeyMissingError
 from runners.verify import VerifierError
@@ -18,6 +19,7 @@ EXPECTED = (
     HarnessError,
     KeyMissingError,
     MixError,
+    PriceFileError,
     RequestError,
     RunFolderError,
     StagingError,

@@ -13,8 +13,12 @@ from categories.instruction import render_instruction
 from categories.seed import DEFAULT_SEED
 from categories.staging import StageRequest, staged
 from results.folder import RunFolder
+from results.pricing import read_price_file
+from results.render import FORMATS
+from results.report import build_report
 from results.trial_folder import TrialFolder
 from runners.cache import default_cache
+from runners.gateway import price_book
 from runners.harnesses.script import list_probes
 from suite.request import RequestError
 from suite.scoring import make_scale
@@ -67,6 +71,16 @@ def show(task_id: str, *, scale: str, figure: Path | None, seed: str | None, wit
     typer.echo(f"data card   {category.folder / 'README.md'}")
     typer.echo("probes      " + "\n            ".join(f"{p['name']}: {p['why']}" for p in list_probes(category.folder)))
     typer.echo(f"\n--- instruction ---\n{render_instruction(task, limits)}")
+    return 0
+
+
+def report(runs: Sequence[Path], *, form: str, mix: bool, prices: Path | None) -> int:
+    """Print the report of one or several runs."""
+    if form not in FORMATS:
+        raise RequestError(f"--format {form}: must be {', '.join(FORMATS)}")
+    folders = [RunFolder.open(path.resolve()) for path in runs]
+    book = read_price_file(prices) if prices else price_book(folders[0].plan)
+    typer.echo(FORMATS[form](build_report(folders, prices=book, mix=mix)).rstrip("\n"))
     return 0
 
 

@@ -39,6 +39,8 @@ class RunRequest(BaseModel):
     harness_file: Path | None = None
     """A TOML file that defines a further harness."""
     agent_version: str = ""
+    agent_timeout_s: int | None = Field(default=None, ge=1)
+    """Another time limit than the tasks' own; such trials share no table with others."""
     network: Literal["model", "packages", "open"] = "model"
     package_hosts: tuple[str, ...] = ()
     max_usd: float | None = Field(default=None, gt=0)

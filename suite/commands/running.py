@@ -31,6 +31,9 @@ Out = Annotated[Path | None, Option("--out", help="Where the run's folder is mad
 Command = Annotated[str | None, Option("--command", help="For --harness command: what to run in the box.")]
 HarnessFile = Annotated[Path | None, Option("--harness-file", help="TOML file that defines a further harness.")]
 AgentVersion = Annotated[str | None, Option("--agent-version", help="Another version of the CLI than the pinned one.")]
+AgentTimeout = Annotated[
+    int | None, Option("--agent-timeout-s", help="Another time limit than the tasks' own; stamped on every report.")
+]
 Network = Annotated[str | None, Option("--network", help="model (default), packages or open.")]
 PackageHosts = Annotated[
     Words, Option("--package-host", help="With --network packages: a host to CONNECT to; repeatable.")
@@ -72,6 +75,7 @@ def run(
     command: Command = None,
     harness_file: HarnessFile = None,
     agent_version: AgentVersion = None,
+    agent_timeout_s: AgentTimeout = None,
     network: Network = None,
     package_hosts: PackageHosts = None,
     max_usd: MaxUsd = None,
