@@ -15,9 +15,12 @@ from typing import Any
 
 from containers import agents
 from containers.box import LABEL, BoxLimits, BoxSpec, Engine, Finished, Mount
+from containers.docker_engine import DockerEngine
 from containers.door import Door, DoorReport, Gateway, GatewaySettings, Upstream
+from containers.images import ensure_base, ensure_image
 from runners.agent_log import AgentLog
 from runners.archive import keep_files
+from runners.cache import default_cache
 from runners.errors import settle
 from runners.harness import HarnessOptions, Reading, Seat, load_harness
 from runners.scene import BOX_ENV, HOME, write_as_agent
@@ -44,7 +47,14 @@ LABELS = {LABEL: "test", f"{LABEL}.purpose": "cli-box"}
 def upstreams(stub: StubModel) -> tuple[Upstream, ...]:
     """The stub as every provider."""
     return tuple(
-        Upstream(name, name, stub.url + ("/v1" if name == "openai" else ""), AUTHS[name], key)
+        Upstream(
+            name,
+            name,
+            stub.url + ("/v1" if name == "openai" else ""),
+            AUTHS[name],
+            key,
+            source=f"CANARY_{name.upper()}",
+        )
         for name, key in CANARIES.items()
     )
 
@@ -83,6 +93,15 @@ class Stage:
             made.stop()
 
 
+def make_stage(folder: Path) -> Stage:
+    """Everything from this machine's cache; what is missing there is built and fetched."""
+    cache = default_cache()
+    cache.locks.mkdir(parents=True, exist_ok=True)
+    engine = DockerEngine()
+    images = ensure_base(engine, cache.locks), ensure_image(engine, "gateway", {}, cache.locks)
+    return Stage(engine, *images, cache.root, folder)
+
+
 @dataclass
 class Driven:
     """How a drive went."""
@@ -115,11 +134,14 @@ def drive(
     limit_s: float = 60,
     workspace: dict[str, str] | None = None,
     instruction: str = "Write 42 into /workspace/answer.txt.",
+    unreachable: bool = False,
     **settings: Any,
 ) -> Driven:
     """Drive one CLI through a script."""
     options = HarnessOptions(model=model or MODELS[name], effort=effort, extra={"retries": "1", **(extra or {})})
     with StubModel(script) as stub, stage.gateway(stub, **settings) as gateway:
+        if unreachable:
+            stub.close()
         door = gateway.open_door(f"test/{name}")
         return drive_door(stage, name, options, stub, gateway, door, limit_s, workspace or {}, instruction)
 

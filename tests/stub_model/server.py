@@ -81,9 +81,14 @@ class StubModel:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._server.server_close()
+        self.close()
+
+    def close(self) -> None:
+        """Stop listening. Idempotent."""
+        if not self.closing.is_set():
+            self.closing.set()
+            self._server.shutdown()
+            self._server.server_close()
 
 
 class Quiet(ThreadingHTTPServer):
