@@ -1,0 +1,1 @@
+"""Tumour area selection: metastases in gigapixel slides of lymph nodes."""
