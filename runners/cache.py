@@ -40,6 +40,10 @@ class Cache:
     def staged(self) -> Path:
         return self.root / "staged"
 
+    @property
+    def history(self) -> Path:
+        return self.root / "history.jsonl"
+
     @contextmanager
     def scratch(self) -> Iterator[Path]:
         """Yield an empty folder that is gone afterwards."""

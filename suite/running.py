@@ -13,13 +13,13 @@ from categories.store import prune
 from containers.box import Engine, EngineInfo
 from containers.docker_engine import DockerEngine
 from results.folder import RunFolder
-from results.records import Outcome, RunPlan, TrialPlan, TrialRecord
+from results.records import Event, Outcome, RunPlan, TrialPlan, TrialRecord
 from runners.cache import cache_limit_bytes, default_cache
 from runners.gateway import plan_gateway, price_book
 from runners.opening import Opening, open_place
 from runners.run import Pool, RunEnd, Stop
 from suite.console import CostOf, Progress, Tally, make_progress
-from suite.forecast import forecast_lines
+from suite.forecast import forecast_lines, remember
 from suite.plan import make_plan, task_version
 from suite.request import RunRequest
 
@@ -33,7 +33,7 @@ def run(request: RunRequest, *, dry_run: bool) -> int:
     plan = make_plan(request, machine)
     opening = _opening(engine, machine, plan, request.key_file)
     if dry_run:
-        for line in forecast_lines(plan, opening.cache.root):
+        for line in forecast_lines(plan, opening.cache.history):
             typer.echo(line)
         return OK
     folder = RunFolder.create(request.out.resolve() / plan.run_id, plan, request.seed)
@@ -76,13 +76,20 @@ def _opening(engine: Engine, machine: EngineInfo, plan: RunPlan, key_file: Path 
 
 def _execute(folder: RunFolder, trials: Sequence[TrialPlan], opening: Opening, workers: int | None = None) -> int:
     plan = folder.plan
-    tally = Tally(len(plan.trials), len(plan.trials) - len(trials), pricer(plan))
+    cost_of = pricer(plan)
+    tally = Tally(len(plan.trials), len(plan.trials) - len(trials), cost_of)
     stop = Stop()
     with folder.lock(), make_progress(tally) as progress, _signals(stop, progress):
         progress.say(f"{len(trials)} trials, {plan.scale} scale, run folder {folder.path}")
         prune(opening.cache.root, cache_limit_bytes())
+
+        def observe(event: Event) -> None:
+            progress(event)
+            if event.record is not None and event.record.usage:
+                remember(opening.cache.history, event.record, cost_of(event.record))
+
         with open_place(opening, folder, trials, progress.say) as (place, jobs):
-            end = Pool(place, workers=workers or plan.jobs, stop=stop, observer=progress).run(jobs)
+            end = Pool(place, workers=workers or plan.jobs, stop=stop, observer=observe).run(jobs)
     for brake in end.brakes:
         typer.echo(f"hab-suite: {brake}", err=True)
     return _exit_code(folder, end)
