@@ -14,15 +14,7 @@ from verifiers_hidden.kit import GoldError, Refused
 ENVIRONMENT = "HAB_MEDS_ENV"
 """Where the pinned ETL is, if not beside this interpreter: a virtual environment's folder."""
 LIMIT_S = 240
-DRIVER = """
-import sys
-from pathlib import Path
-import MIMIC_IV_MEDS.__main__ as package
-raw, work, package.EVENT_CFG = (Path(word) for word in sys.argv[1:])
-sys.argv[1:] = [f"root_output_dir={work}", f"raw_input_dir={raw}", "do_download=False"]
-package.main()
-"""
-"""The package's own entry point, given another configuration than its default."""
+STAGES = Path(__file__).with_name("stages.py")
 
 
 @dataclass(frozen=True)
@@ -47,7 +39,7 @@ def run(config: str, raw_input: Path) -> Outcome:
         work = Path(scratch) / "work"
         work.mkdir()
         (Path(scratch) / "events.yaml").write_text(config, encoding="utf-8")
-        words = (binaries / "python", "-I", "-c", DRIVER, raw_input.resolve(), work, Path(scratch) / "events.yaml")
+        words = (binaries / "python", "-I", STAGES, raw_input.resolve(), work, Path(scratch) / "events.yaml")
         command = [str(word) for word in words]
         clean = {"PATH": f"{binaries}:/usr/bin:/bin", "HOME": scratch, "LANG": "C.UTF-8", "TZ": "UTC"}
         try:
