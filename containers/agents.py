@@ -23,6 +23,8 @@ AGENTS = "/opt/agents"
 MANIFEST = "agent.json"
 CERTIFICATES = "ca-certificates.crt"
 PREPARE_S = 120.0
+DECLARED: dict[str, Any] = {}
+"""Agents that a user's harness file adds to the table, for the life of the process."""
 PROCESSORS = {"x86_64": ("x64", "x86_64-unknown-linux-musl"), "aarch64": ("arm64", "aarch64-unknown-linux-musl")}
 """Machine -> npm's word, the compiler's word."""
 
@@ -70,8 +72,19 @@ class Release:
 
 
 def table() -> dict[str, Any]:
-    """Return ``agents.toml``."""
-    return tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    """Return ``agents.toml``, and what was declared."""
+    return DECLARED | tomllib.loads(TABLE.read_text(encoding="utf-8"))
+
+
+def declare(cli: str, entry: Mapping[str, Any]) -> None:
+    """Add an agent in the words of the table.
+
+    Raises:
+        AgentError: the name is taken.
+    """
+    if cli in tomllib.loads(TABLE.read_text(encoding="utf-8")):
+        raise AgentError(f"{cli} is an agent of the suite; give yours another name")
+    DECLARED[cli] = dict(entry)
 
 
 def release(cli: str, version: str | None = None) -> Release:
@@ -92,9 +105,9 @@ def release(cli: str, version: str | None = None) -> Release:
     words = {"version": wanted, "arch": arch, "triple": triple}
     packages = []
     for raw in entry["packages"]:
-        own = raw["version"] != "{version}" and "{version}" not in raw["version"]
+        own = "{version}" not in raw["version"]  # then its checksum holds for all versions of the agent
         integrity = raw.get(arch) or raw.get("any") or ""
-        if not integrity and pinned:
+        if not integrity and pinned and cli not in DECLARED:
             raise AgentError(f"{cli} {wanted}: no package is pinned for this processor; name one by --agent-version")
         packages.append(
             Package(

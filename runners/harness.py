@@ -17,6 +17,7 @@ HARNESSES: dict[str, str] = {
     "copilot-cli": "runners.harnesses.copilot_cli:CopilotCli",
     "gemini-cli": "runners.harnesses.gemini_cli:GeminiCli",
     "opencode": "runners.harnesses.opencode:OpenCode",
+    "declared": "runners.harnesses.declared:Declared",
     "oracle": "runners.harnesses.oracle:Oracle",
     "nop": "runners.harnesses.nop:Nop",
     "reference": "runners.harnesses.script:Reference",

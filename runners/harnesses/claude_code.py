@@ -1,7 +1,6 @@
 """Claude Code: the Messages API, print mode with JSON events, the session file as its log."""
 
 from pathlib import Path
-from typing import ClassVar
 
 from runners.harness import Seat
 from runners.harnesses.cli import PLACEHOLDER, Call, CliHarness
@@ -14,10 +13,10 @@ TIERS = ("HAIKU", "SONNET", "OPUS")
 class ClaudeCode(CliHarness):
     """Only the user's settings are read, and there are none: a task's hooks, servers and CLAUDE.md do nothing."""
 
-    name: ClassVar[str] = "claude-code"
-    agent: ClassVar[str] = "claude-code"
-    dialects: ClassVar[tuple[str, ...]] = ("anthropic",)
-    usual_provider: ClassVar[str] = "anthropic"
+    name = "claude-code"
+    agent = "claude-code"
+    dialects = ("anthropic",)
+    usual_provider = "anthropic"
     keep = ("~/.claude/projects",)
 
     def call(self, seat: Seat) -> Call:

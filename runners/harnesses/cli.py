@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
 
 from containers.agents import AGENTS
 from containers.box import Finished
@@ -32,13 +31,13 @@ class Call:
 class CliHarness(ABC):
     """Subclasses say what differs: the call, and how the CLI's own logs are read."""
 
-    name: ClassVar[str]
-    agent: ClassVar[str]
+    name: str
+    agent: str
     keep: tuple[str, ...]
-    dialects: ClassVar[tuple[str, ...]]
+    dialects: tuple[str, ...]
     """The APIs that the CLI speaks, the usual one first."""
-    usual_provider: ClassVar[str] = "openai"
-    needs_model: ClassVar[bool] = True
+    usual_provider: str = "openai"
+    needs_model: bool = True
 
     def __init__(self, options: HarnessOptions) -> None:
         self.options = options

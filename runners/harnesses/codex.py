@@ -1,7 +1,6 @@
 """Codex CLI: the Responses API, everything set by ``-c``, the rollout file as its log."""
 
 from pathlib import Path
-from typing import ClassVar
 
 from runners.harness import Seat
 from runners.harnesses.cli import PLACEHOLDER, Call, CliHarness
@@ -24,9 +23,9 @@ FEATURES_OFF = ("plugins", "apps", "goals", "image_generation", "unbounded_conne
 class Codex(CliHarness):
     """Its own sandbox needs namespaces that a box does not grant; the box is the sandbox."""
 
-    name: ClassVar[str] = "codex"
-    agent: ClassVar[str] = "codex"
-    dialects: ClassVar[tuple[str, ...]] = ("openai",)
+    name = "codex"
+    agent = "codex"
+    dialects = ("openai",)
     keep = ("~/.codex/sessions",)
 
     def call(self, seat: Seat) -> Call:

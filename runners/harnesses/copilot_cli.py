@@ -1,7 +1,6 @@
 """GitHub Copilot CLI with a model of one's own choosing: offline mode, three APIs, no GitHub login."""
 
 from pathlib import Path
-from typing import ClassVar
 
 from runners.harness import Seat
 from runners.harnesses.cli import PLACEHOLDER, Call, CliHarness
@@ -15,9 +14,9 @@ SHELL_WAIT_S = "60"
 class CopilotCli(CliHarness):
     """Offline it asks nobody but the model, and has no web tools."""
 
-    name: ClassVar[str] = "copilot-cli"
-    agent: ClassVar[str] = "copilot-cli"
-    dialects: ClassVar[tuple[str, ...]] = ("openai", "anthropic")
+    name = "copilot-cli"
+    agent = "copilot-cli"
+    dialects = ("openai", "anthropic")
     keep = (USAGE_FILE, "~/.copilot/session-state")
 
     def call(self, seat: Seat) -> Call:

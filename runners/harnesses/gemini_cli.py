@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from runners.harness import Seat
 from runners.harnesses.cli import PLACEHOLDER, Call, CliHarness
@@ -28,10 +28,10 @@ LEVELS = {"minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM", "high": "HIGH"
 class GeminiCli(CliHarness):
     """Effort is a thinking level, which this CLI takes by an alias of the model."""
 
-    name: ClassVar[str] = "gemini-cli"
-    agent: ClassVar[str] = "gemini-cli"
-    dialects: ClassVar[tuple[str, ...]] = ("google",)
-    usual_provider: ClassVar[str] = "google"
+    name = "gemini-cli"
+    agent = "gemini-cli"
+    dialects = ("google",)
+    usual_provider = "google"
     keep = ("~/.gemini/tmp",)
 
     def call(self, seat: Seat) -> Call:

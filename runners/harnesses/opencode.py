@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from runners.harness import Seat
 from runners.harnesses.cli import PLACEHOLDER, Call, CliHarness
@@ -19,9 +19,9 @@ BELOW = {"openai": "", "anthropic": "/v1", "google": "/v1beta"}
 class OpenCode(CliHarness):
     """Effort is a variant of the model, as OpenCode calls it."""
 
-    name: ClassVar[str] = "opencode"
-    agent: ClassVar[str] = "opencode"
-    dialects: ClassVar[tuple[str, ...]] = ("openai", "anthropic", "google")
+    name = "opencode"
+    agent = "opencode"
+    dialects = ("openai", "anthropic", "google")
     keep = ("~/.local/share/opencode/log",)
 
     def call(self, seat: Seat) -> Call:
