@@ -123,7 +123,7 @@ def codex_login(path: Path, variable: str) -> tuple[str, dict[str, str]]:
         content = json.loads(path.read_text(encoding="utf-8"))
         tokens = content.get("tokens") or {}
         bearer, account = str(tokens["access_token"]), str(tokens.get("account_id") or "")
-    except (OSError, ValueError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise KeyMissingError(f"{variable}: {path} holds no Codex login ({type(error).__name__})") from None
     if expiry(bearer) < time.time():
         raise KeyMissingError(f"{variable}: the login in {path} is out of date; start `codex` once to renew it.")
