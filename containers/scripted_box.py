@@ -7,6 +7,7 @@ import tarfile
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,6 +82,8 @@ class ScriptedBox:
         self._stage = stage
         self._id = secrets.token_hex(32)
         self._root = Path(tempfile.mkdtemp(prefix="scripted-box-"))
+        # A test that removes no box leaves no folder either.
+        weakref.finalize(self, shutil.rmtree, self._root, ignore_errors=True)
 
     @property
     def id(self) -> str:
