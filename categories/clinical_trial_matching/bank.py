@@ -133,6 +133,8 @@ class Onset(Frozen):
 class Topic(Frozen):
     """The target of a trial about another disease, with criteria of its own that no note here speaks of."""
 
+    sex: Literal["", "F", "M"] = ""
+    """Where only one sex has the disease."""
     names: Words
     mesh: str
     inc: Words
@@ -151,19 +153,19 @@ class Bank(Frozen):
     windows: tuple[tuple[int, int], ...]
     """Age windows of protocols; 0 is no limit."""
     onset: Onset
-    flags: dict[str, Flag] = {}
-    events: dict[str, Event] = {}
-    nums: dict[str, Num] = {}
-    categories: dict[str, Category] = {}
+    flags: dict[str, Flag]
+    events: dict[str, Event]
+    nums: dict[str, Num]
+    categories: dict[str, Category]
     drugs: tuple[Drug, ...] = ()
     classes: Words = ()
     """Classes that protocols of this disease speak of."""
     compositions: Words = ()
-    unsaid: dict[str, Words] = {}
+    unsaid: dict[str, Words]
     """``inc`` and ``exc``: criteria about things that no note of this disease mentions."""
     use: Words = ()
     """Facts taken from the common bank."""
-    likely: dict[str, float] = {}
+    likely: dict[str, float]
     """Chance of a common flag or event in this disease, where it differs."""
     related: Words = ()
     """Topics that lie near this disease; the patient never has them."""

@@ -79,7 +79,7 @@ class Catalogue:
         seen: set[tuple[str, str]],
         want: str = "",
     ) -> Criterion | None:
-        """Return a criterion on facts not seen yet; ``want`` prefers ``negated`` or ``inferred`` facts where there are any."""
+        """Return a criterion on facts not seen yet; ``want`` (``negated``, ``inferred``) says which are preferred."""
         first: Side = "inc" if rng.random() < _INCLUSION.get(kind, 0.5) else "exc"
         for side in (first, "exc" if first == "inc" else "inc"):
             table = self._index.get((kind, side, passes), {})
@@ -94,7 +94,11 @@ class Catalogue:
         return None
 
     def _is_general(self, kind: str, node: Node) -> bool:
-        common = {"flag": self._common.flags, "event": self._common.events, "num": self._common.nums}
+        common = {
+            "flag": set(self._common.flags),
+            "event": set(self._common.events),
+            "num": set(self._common.nums),
+        }
         if kind in ("comp", "dur", "cat"):
             return False
         leaf = next(leaves(node))
@@ -162,8 +166,14 @@ class Catalogue:
 
     def _is_known(self, leaf: Leaf) -> bool:
         known = self._patient.known
-        tables = {"flag": known.flags, "event": known.events, "num": known.nums, "cat": known.categories}
-        tables |= {"class": self._common.classes, "stable": self._common.classes}  # type: ignore[dict-item]
+        tables = {
+            "flag": set(known.flags),
+            "event": set(known.events),
+            "num": set(known.nums),
+            "cat": set(known.categories),
+            "class": set(self._common.classes),
+            "stable": set(self._common.classes),
+        }
         return leaf.key in tables[leaf.kind]
 
     def _numbers(self) -> Iterator[tuple[str, Side, Node]]:

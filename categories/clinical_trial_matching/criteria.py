@@ -1,7 +1,8 @@
 """Criteria as trees over a patient's facts, their three-valued truth, and the small language that banks write them in.
 
 A leaf reads ``flag:osa``, ``event:dka<26`` (within 26 weeks), ``num:a1c>=8``, ``class:nsaid<14`` (within 14 days),
-``stable:statin>8`` (unchanged for at least 8 weeks), ``cat:stage=II|III`` or ``sex:F``. Several limits stand for several leaves.
+``stable:statin>8`` (unchanged for at least 8 weeks), ``cat:stage=II|III`` or ``sex:F``. Several limits stand for
+several leaves.
 """
 
 import math
@@ -54,7 +55,7 @@ class Medication:
 
 @dataclass
 class Facts:
-    """What the note documents, as printed. A key that is missing is unknown; an event that never happened is infinite."""
+    """What the note documents, as printed. A missing key is unknown; an event that never happened is infinite."""
 
     age: int
     sex: str
@@ -100,27 +101,31 @@ def _any(truths: list[bool | None]) -> bool | None:
 
 
 def _leaf(leaf: Leaf, facts: Facts, known: Definitions) -> bool | None:
+    if leaf.kind in ("class", "stable"):
+        return _drug(leaf, facts.medications)
+    truth: bool | None = None
     if leaf.kind == "flag":
-        return facts.flags.get(leaf.key)
-    if leaf.kind == "sex":
-        return facts.sex == leaf.key
-    if leaf.kind == "cat":
-        value = facts.categories.get(leaf.key)
-        return None if value is None else value in leaf.values
-    if leaf.kind == "event":
-        ago = facts.events.get(leaf.key)
-        return None if ago is None else ago <= leaf.limit
-    if leaf.kind == "dur":
-        return _compare(facts.months, leaf.op, leaf.limit)
-    if leaf.kind == "class":
-        return any(leaf.key in m.classes and (m.ended is None or m.ended <= leaf.limit) for m in facts.medications)
-    if leaf.kind == "stable":
-        current = [m.weeks for m in facts.medications if leaf.key in m.classes and m.weeks is not None]
-        return any(weeks >= leaf.limit for weeks in current)
-    if leaf.kind in ("num", "uln"):
+        truth = facts.flags.get(leaf.key)
+    elif leaf.kind == "sex":
+        truth = facts.sex == leaf.key
+    elif leaf.kind == "dur":
+        truth = _compare(facts.months, leaf.op, leaf.limit)
+    elif leaf.kind == "cat" and leaf.key in facts.categories:
+        truth = facts.categories[leaf.key] in leaf.values
+    elif leaf.kind == "event" and leaf.key in facts.events:
+        truth = facts.events[leaf.key] <= leaf.limit
+    elif leaf.kind in ("num", "uln"):
         number = printed_value(leaf, facts, known)
-        return None if number is None else _compare(number, leaf.op, leaf.limit)
-    return None
+        truth = None if number is None else _compare(number, leaf.op, leaf.limit)
+    return truth
+
+
+def _drug(leaf: Leaf, medications: list[Medication]) -> bool:
+    """The medication list is complete: what is not on it was not taken."""
+    mine = [m for m in medications if leaf.key in m.classes]
+    if leaf.kind == "class":
+        return any(m.ended is None or m.ended <= leaf.limit for m in mine)
+    return any(m.weeks is not None and m.weeks >= leaf.limit for m in mine)
 
 
 def printed_value(leaf: Leaf, facts: Facts, known: Definitions) -> float | None:
@@ -201,7 +206,7 @@ def parse_rule(text: str) -> Node:
 
 
 def parse_composition(text: str) -> list[tuple[Side, Tree]]:
-    """Read ``inc or a / b``, ``inc if a / b``, ``exc and a / b`` or ``exc unless a / b``: every combination of limits."""
+    """Read ``inc or a / b``, ``inc if a / b``, ``exc and a / b`` or ``exc unless a / b``, for every pair of limits."""
     head, _, body = text.partition(" ")
     form, _, body = body.partition(" ")
     side = _FORMS[form]

@@ -73,7 +73,7 @@ class _Drawer:
         self.patient = Patient(Facts(age, sex, months, {}, {}, {}, {}, []), known, [])
 
     def draw(self) -> Patient:
-        """Draw numbers first, then flags, events, categories and drugs; rules and conditions are settled in two passes."""
+        """Draw numbers first, then flags, events, categories and drugs; what depends on others comes after them."""
         patient, known = self.patient, self.patient.known
         self._say("open", self.bank.opening, ("", ""), days=str(self.rng.randint(2, 9)))
         years = patient.facts.months // 12

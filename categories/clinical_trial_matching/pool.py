@@ -39,7 +39,7 @@ class Size:
 
 SIZES = {
     "full": Size(eligible=(5, 9), near=285, multi=36, off_target=(36, 70)),
-    "small": Size(eligible=(4, 6), near=110, multi=14, off_target=(22, 30)),
+    "small": Size(eligible=(6, 8), near=150, multi=16, off_target=(24, 34)),
 }
 
 
@@ -130,7 +130,7 @@ class PoolDrawer:
     def _attempt(self, bucket: str, failing: list[str], topic: str) -> Protocol:
         rng = self.rng
         catalogue = self.general if topic else self.main
-        seen: set[tuple[str, str]] = set()
+        seen = {("flag", key) for key, flag in self.patient.known.flags.items() if topic and flag.topic == topic}
         criteria: list[Criterion] = []
         outcomes = [(kind, False) for kind in failing if kind not in ("age", "sex")]
         forced = rng.choices(list(DECIDING), list(DECIDING.values()))[0]
@@ -144,7 +144,9 @@ class PoolDrawer:
             if drawn is not None:
                 criteria.append(drawn)
                 seen |= drawn.tags
-        limits = self._limits(fail_age="age" in failing, fail_sex="sex" in failing)
+        limits = self._limits(
+            self.library.topics[topic].sex if topic else "", fail_age="age" in failing, fail_sex="sex" in failing
+        )
         protocol = Protocol(bucket, topic or "main", bucket != "off", limits, criteria)
         if not protocol.has_target:
             protocol.failing.append("target")
@@ -164,7 +166,7 @@ class PoolDrawer:
             drawn = catalogue.draw(self.rng, "flag", passes=True, seen=seen)
         return drawn
 
-    def _limits(self, *, fail_age: bool, fail_sex: bool) -> Limits:
+    def _limits(self, topic_sex: str, *, fail_age: bool, fail_sex: bool) -> Limits:
         rng, age, sex = self.rng, self.patient.facts.age, self.patient.facts.sex
         apart = [w for w in self.bank.windows if age not in w]
         window = rng.choice([w for w in apart if fits(w, age) is not fail_age])
@@ -175,16 +177,15 @@ class PoolDrawer:
             text = None
         elif draw < FIELD_ONLY + DISAGREE:
             shown = rng.choice([w for w in self.bank.windows if w != window])
-        if fail_sex:
-            only = "M" if sex == "F" else "F"
-        else:
-            only = sex if rng.random() < RESTRICTED_SHARE else ""
+        other = "M" if sex == "F" else "F"
+        only = sex if rng.random() < RESTRICTED_SHARE else ""
+        only = topic_sex or (other if fail_sex else only)
         where = rng.random()
         return Limits(text, shown, only if where < 0.75 else "", only if where > 0.25 else "")
 
 
 def quotas(pool: list[Protocol], patient: Patient) -> dict[str, float]:
-    """Return what the near-misses hang on: shares of inferred and negated facts, distinct and weighted, and of age or sex."""
+    """Return what near-misses hang on: shares of inferred and negated facts, distinct and weighted, of age or sex."""
     near = [p for p in pool if p.bucket == "near"]
     decisive = [c for p in near for c in p.criteria if not c.passes]
     facts = {fact for c in decisive for fact in c.facts}

@@ -39,8 +39,9 @@ class RecordWriter:
     def __init__(self, rng: random.Random, nct_id: str, about: About, eligibility: str, limits: Limits) -> None:
         self.rng, self.nct_id, self.about, self.criteria, self.limits = rng, nct_id, about, eligibility, limits
         self.words = _boilerplate()
-        self.phase = rng.choice(("1/Phase 2", "2", "2", "2/Phase 3", "3", "3", "4", "N/A"))
         self.type = rng.choice(self.words["interventions"])
+        phases = ("1/Phase 2", "2", "2", "2/Phase 3", "3", "3", "4")
+        self.phase = rng.choice(phases) if self.type in ("Drug", "Biological") else "N/A"
         self.product = self._product()
         self.masking = rng.choice(self.words["maskings"])
         self.root = ET.Element("clinical_study")
@@ -54,7 +55,8 @@ class RecordWriter:
         self._places()
         self._tail()
         ET.indent(self.root, "  ")
-        return b'<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(self.root, encoding="utf-8") + b"\n"
+        text = ET.tostring(self.root, encoding="unicode")
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'.encode()
 
     def _add(self, path: str, text: str = "", parent: ET.Element | None = None) -> ET.Element:
         """Add an element, and the wrappers before it in a path like ``a/b``."""
@@ -119,7 +121,7 @@ class RecordWriter:
         summary = [*rng.sample(about.background, rng.randint(1, 3)), purpose]
         self._block("brief_summary/textblock", " ".join(summary))
         details = [*rng.sample(about.background, rng.randint(0, 3))]
-        weeks = rng.choice((2, 4, 6, 8, 12, 24))
+        weeks = rng.choice((2, 3, 4, 6, 8))
         details += [t.format(n=weeks) for t in rng.sample(self.words["details"], rng.randint(3, 8))]
         self._block("detailed_description/textblock", " ".join(details))
 

@@ -1,4 +1,4 @@
-"""The synthetic edition: an admission note, a pool of trial protocols, and which of them the patient is eligible for."""
+"""The synthetic edition: an admission note, a pool of trial protocols, and which of them fit the patient."""
 
 import json
 import os
