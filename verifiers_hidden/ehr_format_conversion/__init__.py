@@ -33,12 +33,10 @@ FIXED = (
 def judge(submission: Path, gold: Path, rule: dict[str, float]) -> Verdict:
     """Judge cohort, package and configuration; a failed check is named with what was found."""
     facts = gold_json(gold / "facts.json")
-    folder = submission / COHORT
-    if not folder.is_dir():
-        raise Refused(Reason.MISSING_SUBMISSION, f"{COHORT}/ was not submitted")
     expected = _expected(gold / "expected")
-    _check_verifier(gold)
+    folder = _folder(submission / COHORT)
     cohort = read_cohort(folder, 2 * len(expected["events"]) + 10_000)
+    _check_verifier(gold)
     checks = dict.fromkeys(_names(facts), "")
     _compare_cohort(checks, cohort, expected, facts)
     custom = _check_package(checks, folder / PACKAGE, gold)
@@ -59,6 +57,16 @@ def judge(submission: Path, gold: Path, rule: dict[str, float]) -> Verdict:
         message="" if passed else f"failed: {', '.join(failed)}",
         details={"checks": {name: message or "passed" for name, message in checks.items()}},
     )
+
+
+def _folder(path: Path) -> Path:
+    if path.is_symlink():
+        raise Refused(Reason.SYMLINK, f"{path.name} is a symbolic link")
+    if not path.exists():
+        raise Refused(Reason.MISSING_SUBMISSION, f"{path.name}/ was not submitted")
+    if not path.is_dir():
+        raise Refused(Reason.NOT_REGULAR_FILE, f"{path.name} is no folder")
+    return path
 
 
 def missing(gold: Path) -> tuple[float | None, dict[str, float]]:
