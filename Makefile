@@ -20,7 +20,7 @@ check: .venv/test                  ## style and types
 	.venv/bin/mypy
 
 engine:                            ## bring up a container engine where none answers
-	@containers/engine.sh
+	@sh containers/engine.sh
 
 bench: .venv/test engine           ## measure; see tests/bench/
 	for file in tests/bench/bench_*.py; do echo "== $$file"; .venv/bin/python $$file || exit 1; done

@@ -1,25 +1,14 @@
 """What a run would be and cost: for ``--dry-run``."""
 
-import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import fmean
 
 from results.published import published
-from results.records import RunPlan, TrialRecord
+from results.records import RunPlan
+from suite.history import mean_costs
 
 NO_MODEL = "-"
-
-
-def remember(history: Path, record: TrialRecord, cost_usd: float | None) -> None:
-    """Note what a trial cost on this machine, for later forecasts."""
-    minutes = (record.seconds("run_agent") or 0.0) / 60
-    plan = record.plan
-    line = {"harness": plan.harness, "model": plan.model, "category": plan.category, "scale": record.scale}
-    history.parent.mkdir(parents=True, exist_ok=True)
-    with history.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({**line, "cost_usd": cost_usd, "minutes": round(minutes, 3)}) + "\n")
 
 
 def forecast_lines(plan: RunPlan, history: Path) -> Iterator[str]:
@@ -33,7 +22,7 @@ def forecast_lines(plan: RunPlan, history: Path) -> Iterator[str]:
     if not counts:
         yield "cost forecast: $0 (no harness of this run asks a model)"
         return
-    means = _history_means(history, plan.scale)
+    means = mean_costs(history, plan.scale)
     total, unknown = 0.0, 0
     for (harness, model, category), count in counts.items():
         mean, source = _mean(harness, model, category, means)
@@ -59,17 +48,3 @@ def _mean(
     for agent in sorted(agents, key=lambda agent: agent.harness != harness):
         return agent.categories[category].cost_usd, f"published mean of {agent.agent}"
     return None, "no published or own figure"
-
-
-def _history_means(history: Path, scale: str) -> dict[tuple[str, str, str], float]:
-    if not history.is_file():
-        return {}
-    costs: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-    for line in history.read_text(encoding="utf-8").splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue  # a line torn by a crash
-        if row["scale"] == scale and row["cost_usd"] is not None:
-            costs[row["harness"], row["model"], row["category"]].append(row["cost_usd"])
-    return {key: fmean(values) for key, values in costs.items()}

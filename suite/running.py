@@ -19,9 +19,10 @@ from runners.gateway import plan_gateway, price_book
 from runners.opening import Opening, open_place
 from runners.run import Pool, RunEnd, Stop
 from suite.console import CostOf, Progress, Tally, make_progress
-from suite.forecast import forecast_lines, remember
+from suite.history import remember
 from suite.plan import make_plan, task_version
 from suite.request import RunRequest
+from suite.seam import load
 
 OK, BROKEN, NOT_READY, INTERRUPTED = 0, 1, 2, 130
 
@@ -33,7 +34,7 @@ def run(request: RunRequest, *, dry_run: bool) -> int:
     plan = make_plan(request, machine)
     opening = _opening(engine, machine, plan, request.key_file)
     if dry_run:
-        for line in forecast_lines(plan, opening.cache.history):
+        for line in load("suite.forecast:forecast_lines")(plan, opening.cache.history):
             typer.echo(line)
         return OK
     folder = RunFolder.create(request.out.resolve() / plan.run_id, plan, request.seed)
