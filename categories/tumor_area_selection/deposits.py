@@ -14,6 +14,7 @@ TILE_CELLS = 128
 BORDERLINE = (0.10, 0.34)
 """Shares of a tile that a single large deposit avoids, whatever its kind."""
 LOOK_ALIKES = ("vessels", "histiocytes", "blasts")
+"""Kinds that are as large as metastases."""
 LARGE = {"full": (0.55, 1.25), "small": (0.55, 0.80)}
 """Radii of metastases and of their look-alikes, mm."""
 
@@ -43,7 +44,7 @@ def plan(rng: np.random.Generator, area_mm2: float, scale: Scale) -> list[tuple[
 
     large = LARGE[scale]
     first = int(rng.integers(3))
-    found = [("tumour", t.MORPHOLOGIES[(first + i) % 3], rng.uniform(*large)) for i in range(count(0.125, 3))]
+    found = [("tumour", t.MORPHOLOGIES[(first + i) % 3], rng.uniform(*large)) for i in range(count(0.145, 3))]
     found += [("tumour", str(rng.choice(t.MORPHOLOGIES)), rng.uniform(0.08, 0.28)) for _ in range(count(0.06, 1))]
     for i in range(count(0.17, 3)):
         found.append((LOOK_ALIKES[(first + i) % 3], str(rng.choice(["solid", "infiltrating"])), rng.uniform(*large)))

@@ -18,9 +18,9 @@ from scipy import ndimage as ndi
 DATA = Path(os.environ.get("HAB_DATA", "/workspace/data"))
 OUT = Path(os.environ.get("HAB_SUBMISSION", "/workspace/submission"))
 TILE_PX = 4096
-PER_SIDE = 8
+PER_SIDE = 6
 """Windows along a tile."""
-WINDOW_PX = 384
+WINDOW_PX = 352
 MICRONS = 0.25
 WIDE_UM = 9.6
 """Inscribed diameter from which a nucleus is no lymphocyte, endothelium or histiocyte: half as much again."""
@@ -86,15 +86,15 @@ def tissue_share(slide: openslide.OpenSlide, columns: int, rows: int) -> NDArray
 def score_row(job: tuple[str, int, list[int]]) -> list[tuple[int, int, float]]:
     """Score the windows of one row."""
     path, row, places = job
-    step = TILE_PX // PER_SIDE
-    inset = (step - WINDOW_PX) // 2
+    inset = (TILE_PX // PER_SIDE - WINDOW_PX) // 2
+    y = row * TILE_PX // PER_SIDE + inset
+    found = []
     with openslide.OpenSlide(path) as slide:
-        return [
-            (row, column, window_score(np.asarray(
-                slide.read_region((column * step + inset, row * step + inset), 0, (WINDOW_PX, WINDOW_PX)).convert("RGB")
-            )))
-            for column in places
-        ]  # fmt: skip
+        for column in places:
+            x = column * TILE_PX // PER_SIDE + inset
+            rgb = np.asarray(slide.read_region((x, y), 0, (WINDOW_PX, WINDOW_PX)).convert("RGB"))
+            found.append((row, column, window_score(rgb)))
+    return found
 
 
 def score_map(path: Path, columns: int, rows: int) -> NDArray[np.float64]:

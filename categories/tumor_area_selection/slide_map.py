@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
 from categories.draw import Draw
+from categories.spec import Scale
 from categories.tumor_area_selection import tissues as t
 from categories.tumor_area_selection.anatomy import MM, add_vessels, build_node, smooth_field
-from categories.tumor_area_selection.deposits import TILE_CELLS, Deposit, fill_node
+from categories.tumor_area_selection.deposits import LOOK_ALIKES, TILE_CELLS, Deposit, fill_node
 from categories.tumor_area_selection.kernels import MAP_PX, TABLE, kernel, region
 
 POSITIVE_SHARE = 0.20
@@ -21,12 +22,14 @@ LEAST_POSITIVE = {"full": 12, "small": 3}
 SIDE_PX = {"full": (95_000, 103_000), "small": (19_456, 20_992)}
 NODE_MM = {
     ("full", 1): ((6.0, 6.8), (4.2, 4.9)),
-    ("full", 2): ((4.3, 5.0), (3.1, 3.6)),
+    ("full", 2): ((4.2, 4.8), (3.1, 3.6)),
     ("full", 3): ((3.5, 4.1), (2.6, 3.0)),
     ("small", 1): ((1.60, 1.75), (1.35, 1.45)),
 }
 """Half axes of a node, long and short, by scale and number of sections."""
-SHIFT_CELLS = 40
+SHIFT_CELLS = 48
+STEP_CELLS = 4
+"""Each section may move so far, in such steps, to leave few tiles grey."""
 INK_BLUE, INK_GREEN, FOLD, FOCUS = range(4)
 
 
@@ -61,13 +64,20 @@ class SlideMap:
 
 def draw_map(draw: Draw) -> SlideMap:
     """Return the first layout that has enough positive tiles and few grey ones."""
-    for attempt in range(40):
+    for attempt in range(60):
         found = _layout(draw, attempt)
-        positive = int((found.shares >= POSITIVE_SHARE).sum())
-        grey = int(((found.shares >= GREY[0]) & (found.shares < GREY[1])).sum())
-        if positive >= LEAST_POSITIVE[draw.scale] and grey <= MAX_GREY * positive:
+        if found is not None and _acceptable(found.shares, draw.scale):
             return found
-    raise RuntimeError(f"{draw.case}: no acceptable layout in 40 attempts")
+    raise RuntimeError(f"{draw.case}: no acceptable layout in 60 attempts")
+
+
+def _acceptable(shares: NDArray[np.float64], scale: Scale) -> bool:
+    positive = int((shares >= POSITIVE_SHARE).sum())
+    return positive >= LEAST_POSITIVE[scale] and _grey(shares) <= MAX_GREY * positive
+
+
+def _grey(shares: NDArray[np.float64]) -> int:
+    return int(((shares >= GREY[0]) & (shares < GREY[1])).sum())
 
 
 def noise_table(rng: np.random.Generator) -> NDArray[np.float32]:
@@ -79,7 +89,8 @@ def noise_table(rng: np.random.Generator) -> NDArray[np.float32]:
     return np.asarray(np.round(total / total.std(), 4), np.float32)
 
 
-def _layout(draw: Draw, attempt: int) -> SlideMap:
+def _layout(draw: Draw, attempt: int) -> SlideMap | None:
+    """Lay out a slide; None as soon as its tiles are seen not to do."""
     rng = draw.rng("layout", attempt)
     shape = tuple(int(rng.integers(*SIDE_PX[draw.scale])) // 64 * 64 // MAP_PX for _ in range(2))
     rows = t.base_rows(rng)
@@ -87,24 +98,24 @@ def _layout(draw: Draw, attempt: int) -> SlideMap:
     axes = NODE_MM[draw.scale, count]
     nodes = [build_node(rng, rng.uniform(*axes[0]), rng.uniform(*axes[1])) for _ in range(count)]
     boxes = [ndi.find_objects((node.regions > 0).astype(np.uint8))[0] for node in nodes]
-    corners = _arrange(rng, boxes, (shape[0], shape[1]))
+    corners = _arrange(rng, boxes, shape)
     deposits: list[Deposit] = []
     for node, box, corner in zip(nodes, boxes, corners, strict=True):
         deposits += fill_node(rng, node, rows, (corner[0] - box[0].start, corner[1] - box[1].start), draw.scale)
         add_vessels(rng, node)
     numbers = [d.number for d in deposits if d.kind == "tumour"]
-    shift = _best_shift([np.isin(n.regions[b], numbers) for n, b in zip(nodes, boxes, strict=True)], corners, shape)
-    regions = np.zeros(shape, np.uint16)
-    border = np.zeros(shape, np.float32)
-    for node, box, corner in zip(nodes, boxes, corners, strict=True):
-        y, x = corner[0] + shift[0], corner[1] + shift[1]
+    corners = _move([np.isin(n.regions[b], numbers) for n, b in zip(nodes, boxes, strict=True)], corners, shape)
+    regions, border = np.zeros(shape, np.uint16), np.zeros(shape, np.float32)
+    for node, box, (y, x) in zip(nodes, boxes, corners, strict=True):
         there = np.s_[y : y + box[0].stop - box[0].start, x : x + box[1].stop - box[1].start]
         regions[there] = node.regions[box]
         border[there] = ndi.distance_transform_edt(node.regions[box] == t.CAPSULE) * MAP_PX
+    if not _acceptable(tile_shares(np.isin(regions, numbers)), draw.scale):
+        return None
     table = noise_table(rng)
     exact = exact_regions(regions, table)
     tumour = np.isin(exact, numbers)
-    looks = np.isin(exact, [d.number for d in deposits if d.kind in ("follicle", "histiocytes", "blasts", "vessels")])
+    looks = np.isin(exact, [d.number for d in deposits if d.kind in LOOK_ALIKES])
     overlays = _mark(rng, tumour, looks, regions > 0)
     return SlideMap(regions, np.array(rows), border, overlays, table, tuple(deposits), exact, tile_shares(tumour))
 
@@ -114,6 +125,7 @@ def _arrange(
 ) -> list[tuple[int, int]]:
     """Return the corners of the sections on the glass: apart from one another and from the edge."""
     gap = SHIFT_CELLS + 2
+    apart = 2 * SHIFT_CELLS + 4
     sizes = [(b[0].stop - b[0].start, b[1].stop - b[1].start) for b in boxes]
     for _ in range(20_000):
         found: list[tuple[int, int]] = []
@@ -121,7 +133,7 @@ def _arrange(
             y = int(rng.integers(gap, max(gap + 1, shape[0] - height - gap)))
             x = int(rng.integers(gap, max(gap + 1, shape[1] - width - gap)))
             if any(
-                y < b + h + 8 and b < y + height + 8 and x < a + w + 8 and a < x + width + 8
+                y < b + h + apart and b < y + height + apart and x < a + w + apart and a < x + width + apart
                 for (b, a), (h, w) in zip(found, sizes, strict=False)
             ):
                 break
@@ -131,25 +143,27 @@ def _arrange(
     raise RuntimeError(f"sections of {sizes} cells do not fit a slide of {shape}")
 
 
-def _best_shift(
+def _move(
     tumours: list[NDArray[np.bool_]], corners: list[tuple[int, int]], shape: tuple[int, ...]
-) -> tuple[int, int]:
-    """Return how far to move all sections (cells) so that the fewest tiles are grey."""
-    step = 4
-    few = np.zeros([side // step + 2 * TILE_CELLS // step for side in shape])
+) -> list[tuple[int, int]]:
+    """Return the corners after each section has moved to where the fewest tiles are grey."""
+    k, reach = TILE_CELLS // STEP_CELLS, SHIFT_CELLS // STEP_CELLS
+    rows, columns = (-(-side // TILE_CELLS) * k for side in shape)
+    before = np.zeros((rows, columns))
+    moved = []
     for mask, (y, x) in zip(tumours, corners, strict=True):
         ys, xs = np.nonzero(mask)
-        np.add.at(few, ((ys + y) // step, (xs + x) // step), 1)
-    k = TILE_CELLS // step
-    best = (len(tumours) * 10_000, 0, 0)
-    for dy in range(-SHIFT_CELLS // step, SHIFT_CELLS // step + 1):
-        for dx in range(-SHIFT_CELLS // step, SHIFT_CELLS // step + 1):
-            moved = np.roll(few, (dy, dx), (0, 1))
-            height, width = moved.shape[0] // k, moved.shape[1] // k
-            share = moved[: height * k, : width * k].reshape(height, k, width, k).sum((1, 3)) / TILE_CELLS**2
-            grey = int(((share >= GREY[0]) & (share < GREY[1])).sum())
-            best = min(best, (grey, dy, dx))
-    return best[1] * step, best[2] * step
+        best = (10_000, 0, 0)
+        own = np.zeros_like(before)
+        np.add.at(own, ((ys + y) // STEP_CELLS, (xs + x) // STEP_CELLS), 1 / TILE_CELLS**2)
+        for dy in range(-reach, reach + 1):
+            for dx in range(-reach, reach + 1):
+                both = before + np.roll(own, (dy, dx), (0, 1))
+                share = both.reshape(rows // k, k, columns // k, k).sum((1, 3))
+                best = min(best, (_grey(share), dy, dx))
+        before += np.roll(own, best[1:], (0, 1))
+        moved.append((y + best[1] * STEP_CELLS, x + best[2] * STEP_CELLS))
+    return moved
 
 
 def tile_shares(tumour: NDArray[np.bool_]) -> NDArray[np.float64]:
