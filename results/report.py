@@ -62,7 +62,12 @@ def build_report(
         MixError: the runs differ in what must be equal and ``mix`` is false.
     """
     book = prices or PriceBook()
-    blocks = [
+    return report_of(split(runs, trial_frame(runs, book), planned_frame(runs), mix=mix), book, details=details)
+
+
+def report_of(blocks: Sequence[Block], book: PriceBook, *, details: bool = True) -> Report:
+    """Compute a report of blocks whose costs were made with ``book``."""
+    made = [
         BlockReport(
             block.settings,
             tuple(run.plan.run_id for run in block.runs),
@@ -70,9 +75,9 @@ def build_report(
             sections_of(block) if details else [],
             list(warnings_of(block, book)),
         )
-        for block in split(runs, trial_frame(runs, book), planned_frame(runs), mix=mix)
+        for block in blocks
     ]
-    return Report(blocks, book.source, datetime.now(UTC))
+    return Report(made, book.source, datetime.now(UTC))
 
 
 def warnings_of(block: Block, book: PriceBook) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""The static site: self-contained, readable without a network, safe to publish."""
