@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 DATA = Path(os.environ.get("HAB_DATA", "/workspace/data"))
 SUBMISSION = Path(os.environ.get("HAB_SUBMISSION", "/workspace/submission"))
@@ -114,7 +115,12 @@ def shuffled_subjects() -> None:
 
 
 def empty_cohort() -> None:
-    kinds = {"subject_id": pl.Int64, "time": pl.Datetime("us"), "code": pl.String, "numeric_value": pl.Float32}
+    kinds: dict[str, Any] = {
+        "subject_id": pl.Int64,
+        "time": pl.Datetime("us"),
+        "code": pl.String,
+        "numeric_value": pl.Float32,
+    }
     for split in ("train", "tuning", "held_out"):
         (COHORT / "data" / split).mkdir(parents=True)
         pl.DataFrame(schema=kinds).write_parquet(COHORT / "data" / split / "0.parquet")
@@ -126,7 +132,7 @@ def write_metadata(splits: "pl.DataFrame") -> None:
     folder = COHORT / "metadata"
     folder.mkdir(parents=True)
     splits.write_parquet(folder / "subject_splits.parquet")
-    codes = {"code": pl.String, "description": pl.String, "parent_codes": pl.List(pl.String)}
+    codes: dict[str, Any] = {"code": pl.String, "description": pl.String, "parent_codes": pl.List(pl.String)}
     pl.DataFrame(schema=codes).write_parquet(folder / "codes.parquet")
     told = {"dataset_name": "MIMIC-IV", "dataset_version": "3.1:0.0.7", "etl_name": "MEDS_transforms"}
     (folder / "dataset.json").write_text(json.dumps({**told, "etl_version": "0.2.4", "meds_version": "0.3.3"}))
@@ -172,7 +178,9 @@ def sitecustomize_planted() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--list"]:
-        listed = [{"name": name, "expects": "zero", "bound": None, "of": None, "why": why} for name, why in PROBES.items()]
+        listed = [
+            {"name": name, "expects": "zero", "bound": None, "of": None, "why": why} for name, why in PROBES.items()
+        ]
         print(json.dumps(listed))  # noqa: T201
     else:
         import polars as pl  # noqa: E402 (the list is asked for where it is not installed)

@@ -7,9 +7,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import yaml
 
+Config = dict[str, Any]
 DATA = Path(os.environ.get("HAB_DATA", "/workspace/data"))
 SUBMISSION = Path(os.environ.get("HAB_SUBMISSION", "/workspace/submission"))
 SOURCE = Path(os.environ.get("HAB_SOURCE", "/workspace/MIMIC_IV_MEDS/src/MIMIC_IV_MEDS"))
@@ -22,12 +24,13 @@ CARRIED = re.compile(r"^- `([\w/]+)\.(\w+)` also carries `(\w+)` \(from `(\w+)`\
 MOVED = re.compile(r"^- `([\w/]+)\.(\w+)` happens at `(\w+)` instead of", re.MULTILINE)
 
 
-def changed(config: dict, request: str) -> dict:
+def changed(config: Config, request: str) -> Config:
     """Apply each sentence of the request."""
     for section in request.split("\n## "):
-        if host := HOST.search(section):
+        host, how = HOST.search(section), WHEN.search(section)
+        if host and how:
             table, event = host.groups()
-            when, forms, columns = WHEN.search(section).groups()
+            when, forms, columns = how.groups()
             for field, prefix in FIELD.findall(section):
                 del config[table][event][field]
                 config[table][f"{event}_{field}"] = {

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from verifiers_hidden.ehr_format_conversion import compare, configuration, pipeline
@@ -94,9 +95,9 @@ def perfect(gold: Path, out: Path) -> None:
 def _write(frame: pl.DataFrame, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     table = frame.to_arrow()
-    for at, name in enumerate(table.column_names):
-        if name in MEDS:
-            table = table.set_column(at, name, table.column(at).cast(MEDS[name]))
+    kinds = {pa.large_string(): pa.string(), pa.large_list(pa.large_string()): pa.list_(pa.string())}
+    fields = [(field.name, MEDS.get(field.name, kinds.get(field.type, field.type))) for field in table.schema]
+    table = table.cast(pa.schema(fields))
     pq.write_table(table, path)
 
 
