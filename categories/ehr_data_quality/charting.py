@@ -21,7 +21,7 @@ EVERY = {"vitals": 1, "cuff": 1, "art": 1, "temp": 4, "core": 4, "line": 2, "swa
 SHARE = {"art": 0.4, "cuff": 1.0, "line": 0.35, "swan": 0.1, "core": 0.12, "sugar": 0.7}
 """Share of the stays in which a group is charted at all."""
 
-HEAT = {220045: 3.6, 220210: 0.5, 223761: 0.32}
+HEAT = {220045: 5.0, 220210: 0.5, 223761: 0.41}
 """Heart rate, respiratory rate and temperature rise and fall together, in units of one wave of body heat."""
 
 

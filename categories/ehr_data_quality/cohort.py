@@ -30,7 +30,7 @@ class Size:
     ward_days: float
 
 
-SIZES = {"full": Size(100, 262, 142, 4.5, 0.72, 3.2), "small": Size(60, 76, 28, 0.9, 0.3, 1.5)}
+SIZES = {"full": Size(100, 262, 142, 4.5, 0.72, 3.2), "small": Size(60, 76, 40, 0.68, 0.25, 1.5)}
 EPISODES = {"gly": 0.018, "nat": 0.022, "kal": 0.016, "leu": 0.009, "war": 0.016, "ble": 0.03, "shk": 0.014}
 """Share of the admissions in which a rare but natural derangement happens."""
 
@@ -266,10 +266,10 @@ def _marks(rng: np.random.Generator, cohort: Cohort) -> None:
 
     old, young = age >= 72, age <= 40
     cohort.marks = {
-        "sex_test": np.where(male, (age >= 42) & some(0.45), (age <= 62) & some(0.62) | (age > 62) & some(0.1)),
-        "sex_drug": np.where(male, (age >= 45) & some(0.42), some(0.36)),
-        "device": some(0.5),
-        "history": np.where(male, False, (age <= 58) & some(0.7) | (age > 58) & some(0.25)),
+        "sex_test": np.where(male, (age >= 42) & some(0.42), (age <= 62) & some(0.48) | (age > 62) & some(0.22)),
+        "sex_drug": np.where(male, (age >= 45) & some(0.46), some(0.4)),
+        "device": some(0.7),
+        "history": ~male & ((age <= 58) & some(0.85) | (age > 58) & some(0.6)),
         "stone": ~male & some(0.07),
         "tumour": male & some(0.05),
         "height": some(0.8),

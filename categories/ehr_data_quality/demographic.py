@@ -81,12 +81,8 @@ def _flip(ledger: Ledger, rng: Rng, proof: dict[int, Evidence], count: int, used
     men = set(ledger.tables["patients"].filter(pl.col("gender") == "M")["subject_id"].to_list())
     women = set(ledger.tables["patients"].filter(pl.col("gender") == "F")["subject_id"].to_list())
     other = _contrary(ledger)
-    able = [
-        s for s in sorted(proof)
-        if len(proof[s].channels) >= 3 and len(proof[s].channels & set(DISCRETE)) >= 2 and s not in other
-    ]  # fmt: skip
-    order = [able[i] for i in rng.permutation(len(able))]
-    chosen = _balanced(order, proof, count, men, women)
+    able = [s for s in sorted(proof) if _decided(proof[s]) and s not in other]
+    chosen = _balanced(rng, able, proof, count, men, women)
     for subject in chosen:
         used.add(subject)
         row = _patient(ledger, subject)
@@ -97,6 +93,11 @@ def _flip(ledger: Ledger, rng: Rng, proof: dict[int, Evidence], count: int, used
         head = Trace("patients", row, "gender", old, new)
         rows = (head, *_traces(ledger, proof[subject].rows))
         ledger.record(Cluster(FAMILY, "gender_via_patients_flip", rows))
+
+
+def _decided(evidence: Evidence) -> bool:
+    """Three channels or more, two of them of the kind that only one sex has."""
+    return len(evidence.channels) >= 3 and len(evidence.channels & set(DISCRETE)) >= 2
 
 
 def _contrary(ledger: Ledger) -> set[int]:
@@ -113,25 +114,32 @@ def _contrary(ledger: Ledger) -> set[int]:
     return odd
 
 
-def _balanced(order: list[int], proof: dict[int, Evidence], count: int, men: set[int], women: set[int]) -> list[int]:
+def _balanced(
+    rng: Rng, order: list[int], proof: dict[int, Evidence], count: int, men: set[int], women: set[int]
+) -> list[int]:
     """Take patients in turn so that no channel serves more than three fifths of them, nor one sex all of them."""
     for slack in range(count + 1):
         limit = max(1, count * 3 // 5) + slack
-        best: list[int] = []
-        for start in range(len(order)):
-            chosen: list[int] = []
-            load: dict[str, int] = defaultdict(int)
-            for subject in order[start:] + order[:start]:
-                channels = sorted(proof[subject].channels)
-                sexes = [len({*chosen, subject} & group) for group in (men, women)]
-                if len(chosen) < count and max(sexes) <= limit and all(load[c] < limit for c in channels):
-                    chosen.append(subject)
-                    for channel in channels:
-                        load[channel] += 1
-            best = max(best, chosen, key=len)
-            if len(best) == count:
-                return best
+        for _ in range(80):
+            chosen = _greedy([order[i] for i in rng.permutation(len(order))], proof, count, limit, (men, women))
+            if len(chosen) == count:
+                return chosen
     raise ValueError("too few patients with three channels of sex")
+
+
+def _greedy(
+    order: list[int], proof: dict[int, Evidence], count: int, limit: int, sexes: tuple[set[int], set[int]]
+) -> list[int]:
+    chosen: list[int] = []
+    load: dict[str, int] = defaultdict(int)
+    for subject in order:
+        full = any(load[channel] >= limit for channel in sorted(proof[subject].channels))
+        one_sided = max(len({*chosen, subject} & group) for group in sexes) > limit
+        if len(chosen) < count and not full and not one_sided:
+            chosen.append(subject)
+            for channel in sorted(proof[subject].channels):
+                load[channel] += 1
+    return chosen
 
 
 def _follow_register(ledger: Ledger, subject: int, old: str, new: str) -> None:

@@ -99,7 +99,9 @@ def panel_values(rng: np.random.Generator, cohort: Cohort, panel: Panel, at: Dra
         if itemid in values:
             places = next(item.decimals for item in panel.items if item.itemid == itemid)
             higher = values[itemid] * np.exp(rise * (1 + 0.35 * np.clip(rng.normal(0, 1, len(spoilt)), -2, 2)))
-            values[itemid] = np.where(spoilt, np.round(quantise(higher), places), values[itemid])
+            values[itemid] = np.where(
+                spoilt, np.round(np.minimum(quantise(higher), SPOILT_CAP.get(itemid, 1e9)), places), values[itemid]
+            )
             at.context["spoilt"] = spoilt.astype(np.float64)
     context = {
         "hco3": 25 * np.exp(load(states, {"ren": -0.07, "cir": -0.09, "gly": -1.0, "res": 0.05}))
@@ -119,10 +121,13 @@ def panel_values(rng: np.random.Generator, cohort: Cohort, panel: Panel, at: Dra
 HAEMOLYSED = 0.08
 """Share of the repeats that are haemolysed: potassium and LD too high, AST too, and the laboratory says so."""
 HAEMOLYSIS = {50971: 0.34, 50822: 0.34, 50954: 0.5, 50878: 0.25}
+SPOILT_CAP = {50971: 9.1, 50822: 9.1}
 HAEMOLYSED_COMMENT = "HEMOLYZED, MODERATELY. HEMOLYSIS FALSELY ELEVATES THIS RESULT."
 ALTERNATIVE = {50889: ("mg/dL", 0.1, 2), 51003: ("ng/L", 1000.0, 0), 51196: ("ug/mL FEU", 0.001, 2)}
 """Analytes that a second analyser reports in another unit, value and range converted: label, factor, decimals."""
 CAPS = {
+    50971: 8.3,
+    50822: 8.3,
     50931: 940,
     50809: 940,
     50813: 28,

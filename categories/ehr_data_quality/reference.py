@@ -19,7 +19,8 @@ LIVING = {
 }  # fmt: skip
 """itemid -> values that a living patient, or the device, can show."""
 WITHIN = {
-    50912: 5, 51006: 9, 50971: 6, 50931: 13, 50893: 2.2, 50960: 5, 50970: 9, 51222: 2.8, 51301: 12, 51265: 8, 51277: 2.5,
+    50912: 5, 51006: 9, 50971: 6, 50931: 13, 50893: 2.2, 50960: 5, 50970: 9, 51222: 2.8, 51301: 12, 51265: 8,
+    51277: 2.5,
     50861: 11, 50878: 12, 50863: 6.5, 50862: 3.3, 50954: 8, 50885: 16, 51275: 7, 50813: 16, 50821: 17, 50808: 2.2,
     50809: 13, 50811: 2.8, 50822: 6, 50924: 11, 50952: 20, 50910: 20, 50963: 13, 51000: 20, 50907: 6, 50904: 7,
     51237: 4.5, 50956: 13, 50976: 2.8, 51007: 9, 50998: 4.5, 51003: 20, 50911: 16, 51214: 9, 50867: 10,
@@ -46,7 +47,7 @@ SEX_DRUGS = {
     "F": ["Estradiol", "Norethindrone Acetate", "Levonorgestrel-Ethin Estradiol", "Raloxifene", "Medroxyprogesterone"],
 }
 OLD_DRUGS, YOUNG_DRUGS = ["Donepezil", "Memantine", "Alendronate Sodium"], ["Isotretinoin", "MethylPHENIDATE"]
-WIDE = "(?i)insulin|prednis|dexameth|morphin|morphone|furosemide|potassium|gabapentin|vitamin d|thiamine|quetiapine|aspirin"
+WIDE = "(?i)insulin|prednis|dexameth|morph|furosemide|potassium|gabapentin|vitamin d|thiamine|quetiapine|aspirin"
 """Products whose doses span a factor of ten and more in daily practice."""
 Tables = dict[str, pl.DataFrame]
 Flags = list[pl.DataFrame]
@@ -128,7 +129,7 @@ def moles(tables: Tables) -> Flags:
 
 
 def apart(one: pl.Expr, other: pl.Expr, item: pl.Expr) -> pl.Expr:
-    """Tell whether two results of one analyte differ by more than twice measuring explains, and by more than rounding."""
+    """Tell whether two results of an analyte differ by far more than measuring twice, and not by rounding alone."""
     cv = item.replace_strict({k: v / 100 for k, v in WITHIN.items()}, default=None, return_dtype=pl.Float64)
     places = pl.col("value").str.extract(r"\.(\d+)$").str.len_chars().fill_null(0).cast(pl.Int64)
     step = places.replace_strict({0: 1.0, 1: 0.1, 2: 0.01}, default=0.001, return_dtype=pl.Float64)
