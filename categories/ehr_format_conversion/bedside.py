@@ -104,54 +104,57 @@ def _intakes(rng: np.random.Generator, stays: Spans) -> dict[str, pl.DataFrame]:
     which = rng.integers(0, len(items), n)
     start = spans.within(rng)
     end = np.minimum(start + rng.integers(1, 480, n) * 60, spans.end + HOUR)
-    usual = {key: np.array([float(item[key] or 0) for item in items])[which] for key in ("amount", "rate")}
-    two, three = np.full(n, 2), np.full(n, 3)
-    dripping = (usual["rate"] > 0) & (rng.random(n) < 0.9)
-    spread = rng.gamma(3, 1 / 3, n)
     order = distinct(rng, n, 1_000_000, 9_999_999)
-    linked = np.where(rng.random(n) < 0.7, order, np.roll(order, 1))
-    amount = decimals(usual["amount"] * spread, three)
     weight = 55 + np.mod(spans.stay, 61) + np.mod(spans.hadm, 10) / 10
-    status = pick(MENUS["status"], rng.integers(0, len(MENUS["status"]), n))
-    texts = {
-        key: pl.Series([item[key] for item in items])
-        for key in ("amount_unit", "rate_unit", "order_category", "component")
-    }
-    rate = decimals(usual["rate"] * spread, three)
-    ids = _ids(spans, rng)
     frame = pl.DataFrame(
         {
-            **ids,
+            **_ids(spans, rng),
             "starttime": clock(start),
             "endtime": clock(end),
             "storetime": _store(rng, start),
             "itemid": _itemid(items, which),
-            "amount": amount,
-            "amountuom": texts["amount_unit"].gather(which),
-            "rate": pl.select(pl.when(pl.Series(dripping)).then(rate)).to_series(),
-            "rateuom": pl.select(pl.when(pl.Series(dripping)).then(texts["rate_unit"].gather(which))).to_series(),
+            **_doses(rng, items, which),
             "orderid": order,
-            "linkorderid": linked,
-            "ordercategoryname": texts["order_category"].gather(which),
+            "linkorderid": np.where(rng.random(n) < 0.7, order, np.roll(order, 1)),
+            "ordercategoryname": _text_of(items, "order_category", which),
             "secondaryordercategoryname": pick(["Additive (Crystalloid)"], np.zeros(n, np.int64), rng.random(n) < 0.2),
-            "ordercomponenttypedescription": texts["component"].gather(which),
-            "ordercategorydescription": pick(
-                ["Continuous Med", "Drug Push", "Bolus"], np.where(dripping, 0, which % 2 + 1)
-            ),
+            "ordercomponenttypedescription": _text_of(items, "component", which),
             "patientweight": decimals(weight, np.ones(n, np.int64)),
-            "totalamount": decimals(usual["amount"] * 2, two),
-            "totalamountuom": texts["amount_unit"].gather(which),
             "isopenbag": np.zeros(n, np.int64),
             "continueinnextdept": (rng.random(n) < 0.05).astype(np.int64),
-            "statusdescription": status,
-            "originalamount": amount,
-            "originalrate": rate,
+            "statusdescription": pick(MENUS["status"], rng.integers(0, len(MENUS["status"]), n)),
         }
     )
+    frame = frame.select(document("vocabulary/columns.json")["inputevents"]).sort("subject_id", "starttime", "orderid")
+    return {"icu/inputevents": frame, "icu/ingredientevents": _ingredients(frame)}
+
+
+def _doses(rng: np.random.Generator, items: list[dict[str, str]], which: Ints) -> dict[str, pl.Series]:
+    """Return amounts, and rates of what runs continuously; both vary about the item's usual."""
+    n = len(which)
+    usual = {key: np.array([float(item[key] or 0) for item in items])[which] for key in ("amount", "rate")}
+    dripping = (usual["rate"] > 0) & (rng.random(n) < 0.9)
+    spread = rng.gamma(3, 1 / 3, n)
+    runs = pl.Series(dripping)
+    amount, rate = (decimals(usual[key] * spread, np.full(n, 3)) for key in ("amount", "rate"))
+    unit = _text_of(items, "amount_unit", which)
     return {
-        "icu/inputevents": frame.sort("subject_id", "starttime", "orderid"),
-        "icu/ingredientevents": _ingredients(frame),
+        "amount": amount,
+        "amountuom": unit,
+        "rate": pl.select(pl.when(runs).then(rate)).to_series(),
+        "rateuom": pl.select(pl.when(runs).then(_text_of(items, "rate_unit", which))).to_series(),
+        "ordercategorydescription": pick(
+            ["Continuous Med", "Drug Push", "Bolus"], np.where(dripping, 0, which % 2 + 1)
+        ),
+        "totalamount": decimals(usual["amount"] * 2, np.full(n, 2)),
+        "totalamountuom": unit,
+        "originalamount": amount,
+        "originalrate": rate,
     }
+
+
+def _text_of(items: list[dict[str, str]], key: str, which: Ints) -> pl.Series:
+    return pl.Series([item[key] for item in items], dtype=pl.String).gather(which)
 
 
 def _ingredients(intakes: pl.DataFrame) -> pl.DataFrame:

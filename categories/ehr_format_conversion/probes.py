@@ -21,7 +21,7 @@ PROBES = {
     "default_renamed": "default output, its codes renamed by text replacement; the configuration renames alike",
     "empty_cohort": "right files, right columns, no rows",
     "input_copied": "the raw tables handed in as parquet",
-    "decorative_configuration": "rows moved by hand after the default run, beside a configuration that only looks changed",
+    "decorative_configuration": "rows moved by hand after the default run, beside a configuration that looks changed",
     "shuffled_subjects": "the renamed output with its rows given to other subjects: all counts per code right",
     "package_patched": "the request made in the package's default configuration, which the installed command then uses",
     "sitecustomize_planted": "files that Python would import by itself, and a verdict of its own, in the submission",
@@ -69,7 +69,7 @@ def rename_rows(cohort: Path, *, split: bool) -> None:
         old = {"hosp/omr": None, "hosp/labevents": "LAB", "icu/chartevents": "LAB"}
         code = pl.col("code")
         for table, _, prefix in PREFIX.findall(request()):
-            if table in old and old[table]:
+            if old.get(table):
                 charted = pl.col("icustay_id").is_not_null()
                 mine = charted if table == "icu/chartevents" else ~charted
                 hit = mine & code.str.starts_with("LAB//")
@@ -183,6 +183,6 @@ if __name__ == "__main__":
         ]
         print(json.dumps(listed))  # noqa: T201
     else:
-        import polars as pl  # noqa: E402 (the list is asked for where it is not installed)
+        import polars as pl  # only here: the list is asked for where it is not installed
 
         globals()[sys.argv[1]]()
