@@ -1,6 +1,6 @@
 """Demographic conflicts: a person's registered sex or age, or one drug, that everything else contradicts."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,12 +118,20 @@ def _balanced(
     rng: Rng, order: list[int], proof: dict[int, Evidence], count: int, men: set[int], women: set[int]
 ) -> list[int]:
     """Take patients in turn so that no channel serves more than three fifths of them, nor one sex all of them."""
+    aim = max(1, count * 3 // 5)
     for slack in range(count + 1):
-        limit = max(1, count * 3 // 5) + slack
+        best: tuple[int, list[int]] | None = None
         for _ in range(80):
-            chosen = _greedy([order[i] for i in rng.permutation(len(order))], proof, count, limit, (men, women))
-            if len(chosen) == count:
-                return chosen
+            shuffled = [order[i] for i in rng.permutation(len(order))]
+            chosen = _greedy(shuffled, proof, count, aim + slack, (men, women))
+            load = Counter(channel for subject in chosen for channel in proof[subject].channels)
+            excess = sum(max(0, number - aim) for number in load.values())
+            if len(chosen) == count and (best is None or excess < best[0]):
+                best = (excess, chosen)
+            if best is not None and best[0] == 0:
+                break
+        if best is not None:
+            return best[1]
     raise ValueError("too few patients with three channels of sex")
 
 
