@@ -7,6 +7,9 @@ from runners.trajectories.story import Step, Story, Tokens, ToolCall, flatten, n
 
 SOURCES = {"developer": "system", "system": "system", "user": "user", "assistant": "agent"}
 
+ANSWERS = ("message", "reasoning", "function_call", "custom_tool_call", "local_shell_call")
+"""What a model's answer is made of; other items are Codex's own."""
+
 
 def read_codex(stdout: Path, sessions: Path) -> Story:
     """Return the story of a run."""
@@ -94,7 +97,7 @@ class Rollout:
             source = SOURCES.get(str(item.get("role")), "user")
             self._story.steps.append(Step(source, flatten(item.get("content")), at))
             self._step = None
-        else:
+        elif kind in ANSWERS:
             self._agent(item, at)
 
     def _agent(self, item: dict[str, Any], at: str) -> None:

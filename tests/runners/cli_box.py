@@ -7,7 +7,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,27 +123,34 @@ class Driven:
         return settle(self.reading.error_class, self.reading.message, self.report)
 
 
-def drive(
+def drive(stage: Stage, name: str, script: Script, **more: Any) -> Driven:
+    """Drive one CLI through a script."""
+    return drive_with(stage, name, lambda _: script, **more)
+
+
+def drive_with(
     stage: Stage,
     name: str,
-    script: Script,
+    make_script: Callable[[StubModel], Script],
     *,
     model: str = "",
     effort: str = "",
     extra: dict[str, str] | None = None,
-    limit_s: float = 60,
+    limit_s: float = 120,
     workspace: dict[str, str] | None = None,
     instruction: str = "Write 42 into /workspace/answer.txt.",
     unreachable: bool = False,
     **settings: Any,
 ) -> Driven:
-    """Drive one CLI through a script."""
+    """Drive one CLI through a script that may name the stub's address."""
     options = HarnessOptions(model=model or MODELS[name], effort=effort, extra={"retries": "1", **(extra or {})})
-    with StubModel(script) as stub, stage.gateway(stub, **settings) as gateway:
-        if unreachable:
-            stub.close()
-        door = gateway.open_door(f"test/{name}")
-        return drive_door(stage, name, options, stub, gateway, door, limit_s, workspace or {}, instruction)
+    with StubModel(Script(())) as stub:
+        stub.script = make_script(stub)
+        with stage.gateway(stub, **settings) as gateway:
+            if unreachable:
+                stub.close()
+            door = gateway.open_door(f"test/{name}")
+            return drive_door(stage, name, options, stub, gateway, door, limit_s, workspace or {}, instruction)
 
 
 def drive_door(

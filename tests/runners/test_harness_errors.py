@@ -14,6 +14,7 @@ from tests.stub_model.script import Failure, Script, Turn
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 AT_ONCE = 8
+LIMIT_S = 20.0
 WRITE = "echo 42 > /workspace/answer.txt"
 DONE = Turn(text="Done.")
 
@@ -48,7 +49,7 @@ ROWS: dict[str, Script] = {
     "unreachable": Script((DONE,)),
     "silent for ever": Script((Turn(silent="headers"),)),
 }
-SETTINGS = {"silent": {"silence_s": 1.5}, "silent midway": {"silence_s": 1.5}, "silent for ever": {"limit_s": 12.0}}
+SETTINGS = {"silent": {"silence_s": 1.5}, "silent midway": {"silence_s": 1.5}, "silent for ever": {"limit_s": LIMIT_S}}
 CLASSES = {
     "500 for ever": "provider",
     "500 twice": "",
@@ -103,7 +104,7 @@ def test_the_class_is_that_of_the_table(driven, cli: str, row: str) -> None:
     assert error_class == expected, (message, result.reading, result.report)
     assert result.stopped_for == ""
     assert bool(message) == bool(expected)
-    if not expected:
+    if not expected and (cli, row) not in EXCEPTIONS:
         assert (result.workspace / "answer.txt").read_text() == "42\n"
     if row == "401":
         assert "look at CANARY_" in message
@@ -116,7 +117,7 @@ def test_a_model_that_is_silent_for_ever_ends_at_the_time_limit_with_its_logs(dr
     assert result.stopped_for == "timeout"
     assert result.finished.exit_code is None
     assert result.report.last_error == "gone"
-    assert result.seconds < 12 + 15
+    assert result.seconds < LIMIT_S + 10
     if cli != "copilot-cli":  # it writes its first line with the first answer
         assert_logs(result.logs)
     assert result.reading.error_class, "an agent that was stopped did not succeed"
