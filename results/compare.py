@@ -15,8 +15,8 @@ from results.folder import RunFolder
 from results.frame import planned_frame, trial_frame
 from results.pricing import PriceBook
 from results.records import Outcome
-from results.sections import Cell, Section
 from results.statistics import TASKS_LIKE_THESE, THESE_TASKS, Z95
+from results.tables import Cell, Section
 
 UNIT = ["category", "template", "task", "instance"]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from results.records import Frozen
 from results.statistics import wilson
+from results.tables import Section
 
 FILE = Path(__file__).parent / "published.json"
 ASSUMED_ICC = 0.5
@@ -76,3 +77,18 @@ class Published(Frozen):
 def published() -> Published:
     """Read the file that is part of the package."""
     return Published.model_validate_json(FILE.read_bytes())
+
+
+def published_section() -> Section:
+    """Return the published agents as a table of their own."""
+    known = published()
+    rows = []
+    for agent in known.agents:
+        low, high = agent.interval()
+        success = f"{100 * agent.rate:.1f} % ({100 * low:.1f}-{100 * high:.1f}; n {agent.trials})"
+        rows.append((agent.agent, success, f"{agent.cost_usd:.2f}", f"{agent.minutes:.1f}"))
+    note = (
+        f"{known.source.title} ({known.source.where}): {known.source.setting}. Not comparable with the runs above. "
+        f"Intervals for tasks like these, under an assumed ICC of {ASSUMED_ICC}."
+    )
+    return Section("Published agents", note, ("agent", "success", "USD/trial", "min/trial"), list(rows))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from results.columns import CORE, Column, shown, to_csv
 from results.report import BlockReport, Report
-from results.sections import Cell, Section
+from results.tables import Cell, Section
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters and those that reorder text: names and messages are untrusted."""
@@ -67,6 +67,7 @@ def _document(report: Report, style: Style) -> str:
         rows = [[text(shown(column, row)) for column in columns] for row in block.rows]
         parts.append(style.table([column.title for column in columns], rows))
         parts += _sections(block.sections, style)
+    parts += _sections([report.published] if report.published else [], style)
     parts += [style.heading(1, "How these numbers were made"), *report.notes, f"Prices: {report.prices}."]
     parts.append(f"Made {report.made_at:%Y-%m-%d %H:%M} UTC.")
     return "\n\n".join(parts) + "\n"

@@ -1,7 +1,7 @@
 """A report of one or more runs: rows, sections, warnings and how the numbers were made. Rendering is elsewhere."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import polars as pl
@@ -11,8 +11,11 @@ from results.columns import Row
 from results.folder import RunFolder
 from results.frame import planned_frame, trial_frame
 from results.pricing import PriceBook
+from results.published import published_section
 from results.rows import rows_of
-from results.sections import Section, sections_of
+from results.sections import sections_of
+from results.tables import Section
+from results.trajectory import behaviour_section
 
 BROKEN_LIMIT = 0.05
 """Above this share of broken trials no ranking is claimed."""
@@ -47,6 +50,8 @@ class Report:
     prices: str
     made_at: datetime
     notes: tuple[str, ...] = (METHOD, DEPENDENT)
+    published: Section | None = None
+    """The published agents, apart from everything else."""
 
     @property
     def rows(self) -> list[Row]:
@@ -54,15 +59,29 @@ class Report:
 
 
 def build_report(
-    runs: Sequence[RunFolder], *, prices: PriceBook | None = None, mix: bool = False, details: bool = True
+    runs: Sequence[RunFolder],
+    *,
+    prices: PriceBook | None = None,
+    mix: bool = False,
+    details: bool = True,
+    trajectories: bool = False,
+    with_published: bool = False,
 ) -> Report:
-    """Read the runs and compute everything; ``details=False`` leaves the sections out.
+    """Read the runs and compute everything.
+
+    ``details=False`` leaves the sections out; ``trajectories`` adds what the agents did, reading every trial's folder;
+    ``with_published`` adds the published agents as a table of their own.
 
     Raises:
         MixError: the runs differ in what must be equal and ``mix`` is false.
     """
     book = prices or PriceBook()
-    return report_of(split(runs, trial_frame(runs, book), planned_frame(runs), mix=mix), book, details=details)
+    blocks = split(runs, trial_frame(runs, book), planned_frame(runs), mix=mix)
+    report = report_of(blocks, book, details=details)
+    if trajectories:
+        for made, block in zip(report.blocks, blocks, strict=True):
+            made.sections.append(behaviour_section(block))
+    return replace(report, published=published_section()) if with_published else report
 
 
 def report_of(blocks: Sequence[Block], book: PriceBook, *, details: bool = True) -> Report:

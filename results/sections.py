@@ -3,35 +3,26 @@
 Every section is a table of plain cells, made from one block's trials; one without rows is left out.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import polars as pl
 
-from results import comparisons, statistics
+from results import statistics
+from results.apart import apart, ranks
 from results.blocks import Block
 from results.frame import PHASES
 from results.records import Outcome
 from results.rows import UNIT, Units, units_of
+from results.tables import Cell, Section
 
-Cell = str | int | float | None
-
-
-@dataclass(frozen=True)
-class Section:
-    """A titled table; ``note`` says how to read it."""
-
-    title: str
-    note: str
-    header: tuple[str, ...]
-    rows: list[tuple[Cell, ...]]
+MINUTES = (1, 2, 5, 10, 20, 30, 60, 120)
 
 
 def sections_of(block: Block) -> list[Section]:
     """Return the block's sections that have something to show."""
     counted = block.trials.filter(pl.col("outcome") != Outcome.CANCELLED.value)
     makers: tuple[Callable[[Block, pl.DataFrame], Section], ...] = (
-        apart, reliability, axes, clues, by_task, phases, broken, resources, weights,
+        apart, ranks, reliability, axes, clues, by_task, phases, solved_by, broken, resources, weights,
     )  # fmt: skip
     made = [maker(block, counted) for maker in makers] if counted.height else []
     return [section for section in made if section.rows]
@@ -43,52 +34,6 @@ def rate_cell(units: Units) -> str:
     n = units.trials.sum()
     rate = units.passes.sum() / n
     return f"{100 * rate:.1f} % ({100 * interval.low:.1f}-{100 * interval.high:.1f}; n {n:.0f})"
-
-
-def _agents(counted: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:
-    for (agent,), part in counted.group_by(["agent"], maintain_order=True):
-        yield str(agent), part
-
-
-def apart(_: Block, counted: pl.DataFrame) -> Section:
-    """Pairs of agents by task, Holm over all pairs shown."""
-    found = compare_all(counted)
-    rows: list[tuple[Cell, ...]] = []
-    for (a, b), pair, p in found:
-        interval = f"{_points(pair.low)} to {_points(pair.high)}"
-        p_values = (f"{pair.p_sign_flip:.4f}", f"{p:.4f}", "yes" if p < 0.05 else "no")
-        rows.append((f"{a} - {b}", pair.tasks, pair.clusters, _points(pair.difference), interval, *p_values))
-    note = (
-        "Difference of success over the tasks both ran, in points; 95 % interval and exact sign-flip p for "
-        f"{statistics.TASKS_LIKE_THESE}; Holm over all {len(found)} pairs. Without 'yes' two cannot be told apart."
-    )
-    header = ("pair", "tasks", "clusters", "difference", "95 %", "p", "p, Holm", "told apart")
-    return Section("Which agents can be told apart", note, header, rows)
-
-
-def compare_all(counted: pl.DataFrame) -> list[tuple[tuple[str, str], comparisons.Paired, float]]:
-    """Return ((a, b), comparison, Holm-adjusted p) for all pairs of agents that share tasks."""
-    tables = {agent: _by_unit(part) for agent, part in _agents(counted)}
-    names = sorted(tables)
-    found = []
-    for i, a in enumerate(names):
-        for b in names[i + 1 :]:
-            both = tables[a].join(tables[b], on=["template", *UNIT], suffix="_b")
-            if both.height:
-                sides = ((both["c"], both["n"]), (both["c_b"], both["n_b"]))
-                pair = comparisons.paired(*sides, both["template"].to_list())
-                found.append(((a, b), pair))
-    adjusted = comparisons.holm([pair.p_sign_flip for _, pair in found])
-    return [(names, pair, float(p)) for (names, pair), p in zip(found, adjusted, strict=True)]
-
-
-def _by_unit(part: pl.DataFrame) -> pl.DataFrame:
-    counts = part.group_by(["template", *UNIT]).agg(pl.col("passed").sum().alias("c"), pl.len().alias("n"))
-    return counts.sort("template", *UNIT)
-
-
-def _points(fraction: float) -> str:
-    return f"{100 * fraction:+.1f}"
 
 
 def reliability(_: Block, counted: pl.DataFrame) -> Section:
@@ -146,6 +91,17 @@ def phases(_: Block, counted: pl.DataFrame) -> Section:
     means = [pl.col(f"{phase}_s").mean().round(1) for phase in PHASES]
     table = counted.group_by(["agent"], maintain_order=True).agg(means)
     return Section("Seconds by phase", "Means over the trials that reached it.", ("agent", *PHASES), table.rows())
+
+
+def solved_by(_: Block, counted: pl.DataFrame) -> Section:
+    """Share of all trials that passed within so many agent minutes."""
+    rows: list[tuple[Cell, ...]] = []
+    for (agent,), part in counted.group_by(["agent"], maintain_order=True):
+        times, shares = statistics.cumulative_incidence(part["run_agent_s"].fill_null(0) / 60, part["passed"])
+        solved = [0.0, *shares]
+        rows.append((str(agent), part.height, *(f"{100 * solved[(times <= m).sum()]:.1f} %" for m in MINUTES)))
+    note = "Cumulative incidence over agent minutes: failures and time-outs count as never, not as censored."
+    return Section("Solved by", note, ("agent", "trials", *(f"{m} min" for m in MINUTES)), rows)
 
 
 def broken(_: Block, counted: pl.DataFrame) -> Section:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from results.blocks import Block
-from results.sections import Cell, Section
+from results.tables import Cell, Section
 from results.trial_folder import TrialFolder
 
 CLASSES = ("orient", "scope", "execute", "verify", "clean")

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import random
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -265,3 +266,36 @@ def test_rescored_trials_count_once(tmp_path):
 def test_notes_name_both_targets_and_what_is_dependent():
     assert "tasks like these" in report_module.METHOD and "these tasks" in report_module.METHOD
     assert "event modelling" in report_module.DEPENDENT and "anatomy" in report_module.DEPENDENT
+
+
+def test_ranks_and_groups_are_shown(tmp_path):
+    report = build_report([simulate.simulate(tmp_path / "r", durable=False)])
+    ranks = next(section for section in report.blocks[0].sections if section.title == "Ranks")
+    assert [row[1:] for row in ranks.rows] == [(1, 2, "a"), (1, 2, "a"), (3, 3, "b")]
+    assert ranks.rows[2][0] == "nop@-"
+
+
+def test_solved_by_grows_to_the_success_rate(tmp_path):
+    report = build_report([simulate.simulate(tmp_path / "r", durable=False)])
+    section = next(section for section in report.blocks[0].sections if section.title == "Solved by")
+    for agent, _, *cells in section.rows:
+        shares = [float(cell.removesuffix(" %")) for cell in cells]
+        rate = next(r for r in report.rows if r["category"] == ALL and agent.startswith(r["harness"]))["success_rate"]
+        assert shares == sorted(shares) and shares[-1] == pytest.approx(100 * rate, abs=0.05)
+
+
+def test_published_agents_are_a_table_of_their_own(tmp_path):
+    run = folder(tmp_path, [P] * 8)
+    assert "Claude Code (Opus 5)" not in as_text(build_report([run]))
+    report = build_report([run], with_published=True)
+    assert "Claude Code (Opus 5)" in as_text(report) and "Not comparable" in as_text(report)
+    assert len(report.rows) == 2, "never among the rows"
+
+
+def test_a_run_of_version_1_still_reads():
+    """The folder in tests/results/data/run-v1 was written once and is never rewritten."""
+    run = RunFolder.open(Path(__file__).parent / "data" / "run-v1")
+    assert run.plan.schema_version == 1
+    found = row(build_report([run]))
+    assert (found["trials"], found["passes"], found["broken"], found["missing"]) == (5, 2, 1, 1)
+    assert run.trial(run.plan.trials[0]).read_record() == run.records()[run.plan.trials[0].trial_id]
