@@ -108,6 +108,8 @@ def test_numbers_read_the_same_however_they_are_written() -> None:
         "hosp/omr: !!python/name:os.system\n",
         "a: &a {x: y}\nb: &b {<<: [*a, *a]}\n" + "".join(f"c{n}: &c{n} {{<<: [*b, *b]}}\n" for n in range(9)),
         "[" * 50_000,
+        "hosp/omr:\n" + "".join(f"  e{n}: {{code: A, time: null}}\n" for n in range(201)),
+        "hosp/omr: {omr: {code: A, time: null, " + ", ".join(f"c{n}: x" for n in range(40)) + "}}\n",
         "\x00",
     ],
 )

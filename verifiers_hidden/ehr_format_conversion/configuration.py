@@ -16,6 +16,8 @@ MAY_CHANGE = ("__main__.py", "configs/main.yaml")
 """Where a way to name another event configuration may be added."""
 MAX_BYTES = 256 << 10
 MAX_NODES = 20_000
+MAX_EVENTS, MAX_KEYS = 200, 40
+"""Events of a configuration, and keys of an event: what it may make the ETL write is bounded by them."""
 TABLE = re.compile(r"[A-Za-z0-9_-]{1,80}(/[A-Za-z0-9_-]{1,80})?")
 Config = dict[str, Any]
 
@@ -107,12 +109,16 @@ def _checked(document: Any) -> Config:
                 raise _wrong(f"{table}.{name} is no event")
             else:
                 _check_event(f"{table}.{name}", event)
+    if sum(len(events) for events in document.values() if isinstance(events, dict)) > MAX_EVENTS:
+        raise _wrong(f"more than {MAX_EVENTS} events")
     return document
 
 
 def _check_event(where: str, event: dict[Any, Any]) -> None:
     if "code" not in event or "time" not in event:
         raise _wrong(f"{where} has no code or no time")
+    if len(event) > MAX_KEYS:
+        raise _wrong(f"{where} has more than {MAX_KEYS} keys")
     for key, value in event.items():
         _word(key, where)
         if key == "_metadata":
