@@ -76,9 +76,10 @@ def measured(rng: np.random.Generator, members: list[dict[str, str]], which: Int
     n = len(which)
     mean, sd = (np.array([float(item[key] or 0) for item in members]) for key in ("mean", "sd"))
     places = np.array([int(item["decimals"] or 0) for item in members])
-    drawn = np.maximum(
-        mean[which] + sd[which] * rng.standard_normal(n), np.where(mean[which] > 0.5, 0, mean[which] - 99)
-    )
+    # Nothing measured falls below a tenth of its usual value (a base excess does), and no share exceeds 100 %.
+    floor = np.where(mean > 0, mean / 10, -99.0)
+    roof = np.where([item["unit"] == "%" for item in members], 100.0, np.inf)
+    drawn = np.clip(mean[which] + sd[which] * rng.standard_normal(n), floor[which], roof[which])
     texts = decimals(np.round(drawn, 3).astype(np.float64), places[which])
     numbers = texts.cast(pl.Float64)
     choices = [[text.partition("|") for text in item["texts"].split(";") if text] for item in members]

@@ -126,12 +126,15 @@ def test_values_are_those_of_a_hospital(table) -> None:
     assert not (people["anchor_age"] == 90).any()
     on_the_hour = charted["charttime"].str.ends_with(":00:00").mean()
     assert 0.65 < on_the_hour < 0.85
-    bands = {220045: (20, 190), 220277: (80, 110), 223762: (33, 42), 220645: (110, 165)}
+    bands = {220045: (20, 190), 220277: (80, 100), 223762: (33, 42), 220645: (110, 165)}
     for item, (low, high) in bands.items():
         assert charted.filter(itemid=item)["valuenum"].is_between(low, high).all(), item
     bands = {50983: (110, 165), 50971: (2, 7), 50820: (7, 7.8), 51222: (1, 19)}
     for item, (low, high) in bands.items():
         assert labs.filter(itemid=item)["valuenum"].is_between(low, high).all(), item
+    creatinine = labs.filter(itemid=50912)["valuenum"]
+    assert creatinine.min() >= 0.1
+    assert charted.filter(itemid=220277)["valuenum"].eq(100).mean() > 0.08
     assert 0 < labs["hadm_id"].null_count() / len(labs) < 0.25
     assert labs["valueuom"].null_count()
     assert labs["storetime"].null_count()
