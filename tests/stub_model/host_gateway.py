@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from containers.box import BoxSpec, Finished, Sink
@@ -92,11 +93,16 @@ class Connection(http.client.HTTPConnection):
         self.sock.connect(str(self._path))
 
 
-def call(
-    door: Door, path: str, body: Any = None, *, method: str = "", headers: Mapping[str, str] = {}
-) -> tuple[int, bytes]:
+def call(door: Door, path: str, body: Any = None, **more: Any) -> tuple[int, bytes]:
     """Send one request as an agent in the box would; returns status and body."""
-    connection = Connection(door.mount.source / "model")
+    return call_socket(door.mount.source / "model", path, body, **more)
+
+
+def call_socket(
+    where: Path, path: str, body: Any = None, *, method: str = "", headers: Mapping[str, str] = MappingProxyType({})
+) -> tuple[int, bytes]:
+    """Send one request through a socket; returns status and body."""
+    connection = Connection(where)
     data = body if isinstance(body, bytes) or body is None else json.dumps(body)
     try:
         connection.request(
