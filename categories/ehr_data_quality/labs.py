@@ -1,6 +1,7 @@
 """labevents: panels are drawn, their members follow the latent states, calculated members follow the others."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -126,6 +127,8 @@ HAEMOLYSED_COMMENT = "HEMOLYZED, MODERATELY. HEMOLYSIS FALSELY ELEVATES THIS RES
 ALTERNATIVE = {50889: ("mg/dL", 0.1, 2), 51003: ("ng/L", 1000.0, 0), 51196: ("ug/mL FEU", 0.001, 2)}
 """Analytes that a second analyser reports in another unit, value and range converted: label, factor, decimals."""
 CAPS = {
+    51006: 190,
+    50912: 19,
     50971: 8.3,
     50822: 8.3,
     50931: 940,
@@ -203,25 +206,10 @@ def _dress(draw: Draw, cohort: Cohort, table: pl.DataFrame, specimens: int) -> p
     rng = draw.rng("lab columns")
     n = table.height
     admission = table["admission"].to_numpy()
-    male = cohort.male[cohort.a_patient[admission]]
     values = table["valuenum"].to_numpy().copy()
     itemid = table["itemid"].to_numpy()
-    unit, text = np.full(n, "", dtype=object), np.full(n, "", dtype=object)
-    low, high = np.full(n, np.nan), np.full(n, np.nan)
-    odd = rng.random(n) < UNIT_NOISE
-    for item in (item for panel in panels() for item in panel.items):
-        here = np.flatnonzero(itemid == item.itemid)
-        sex = male[here].astype(np.int64)
-        low[here] = np.array([np.nan if x is None else x for x in item.low])[sex]
-        high[here] = np.array([np.nan if x is None else x for x in item.high])[sex]
-        text[here] = np.char.mod(f"%.{item.decimals}f", values[here] + 0.0)
-        unit[here] = np.where(odd[here], SPELLINGS.get(item.unit, item.unit), item.unit)
-        if item.itemid in ALTERNATIVE:
-            label, factor, places = ALTERNATIVE[item.itemid]
-            here = here[cohort.a_patient[admission[here]] % 7 == 0]
-            values[here] = np.round(quantise(values[here] * factor), places)
-            low[here], high[here] = quantise(low[here] * factor), quantise(high[here] * factor)
-            text[here], unit[here] = np.char.mod(f"%.{places}f", values[here]), label
+    results = _results(cohort, admission, itemid, values, rng.random(n) < UNIT_NOISE)
+    text, unit, low, high = results["text"], results["unit"], results["low"], results["high"]
     outside = (values < low) | (values > high)
     flag = np.where(outside ^ (rng.random(n) < FLAG_NOISE), "abnormal", "")
     minute = table["minute"].to_numpy()
@@ -250,6 +238,27 @@ def _dress(draw: Draw, cohort: Cohort, table: pl.DataFrame, specimens: int) -> p
             "comments": pl.Series(_comments(rng, table).astype(object), dtype=pl.String),
         }
     )
+
+
+def _results(cohort: Cohort, admission: Ints, itemid: Ints, values: Floats, odd: Bools) -> dict[str, Any]:
+    """Return text, unit label and reference range of each result; a second analyser's values change in place."""
+    n, male = len(values), cohort.male[cohort.a_patient[admission]]
+    unit, text = np.full(n, "", dtype=object), np.full(n, "", dtype=object)
+    low, high = np.full(n, np.nan), np.full(n, np.nan)
+    for item in (item for panel in panels() for item in panel.items):
+        here = np.flatnonzero(itemid == item.itemid)
+        sex = male[here].astype(np.int64)
+        low[here] = np.array([np.nan if x is None else x for x in item.low])[sex]
+        high[here] = np.array([np.nan if x is None else x for x in item.high])[sex]
+        text[here] = np.char.mod(f"%.{item.decimals}f", values[here] + 0.0)
+        unit[here] = np.where(odd[here], SPELLINGS.get(item.unit, item.unit), item.unit)
+        if item.itemid in ALTERNATIVE:
+            label, factor, places = ALTERNATIVE[item.itemid]
+            here = here[cohort.a_patient[admission[here]] % 7 == 0]
+            values[here] = np.round(quantise(values[here] * factor), places)
+            low[here], high[here] = quantise(low[here] * factor), quantise(high[here] * factor)
+            text[here], unit[here] = np.char.mod(f"%.{places}f", values[here]), label
+    return {"text": text, "unit": unit, "low": low, "high": high}
 
 
 def _comments(rng: np.random.Generator, table: pl.DataFrame) -> "np.ndarray[tuple[int], np.dtype[np.str_]]":
