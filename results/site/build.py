@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from results.pricing import PriceBook
 from results.render import cell_text
 from results.report import report_of
 from results.site.detail import Painter, detail_of
+from results.site.pictures import PICTURES
 from results.site.safe import readable, script_data
 from results.site.views import HEAT, block_view, panel, task_file
 
@@ -45,7 +46,7 @@ class Options:
     mix: bool = False
     refresh_s: int = 0
     """Reload pages so often: for following a run."""
-    pictures: Mapping[str, Painter] | None = None
+    pictures: Mapping[str, Painter] = field(default_factory=lambda: PICTURES)
     """Category -> what draws its trials."""
 
 
@@ -119,7 +120,7 @@ def _task_pages(pages: Environment, out: Path, view: dict[str, Any], block: Bloc
         trials = []
         for number, trial in enumerate(part.select(TRIAL_FIELDS).iter_rows(named=True)):
             folder = runs[trial["run_id"]].trial(trial["trial_id"])
-            detail = detail_of(folder, category, with_gold=options.with_gold, pictures=options.pictures or {})
+            detail = detail_of(folder, category, with_gold=options.with_gold, pictures=options.pictures)
             if detail is not None:
                 _write(out / "data" / f"{file}.{number}.js", script_data("detail", detail))
             trials.append(_shown_trial(trial) | {"number": number, "detail": detail is not None})

@@ -1,6 +1,7 @@
 """What a trial's page shows beyond its record: trajectory, submission, verdict, the end of the log, pictures."""
 
 import base64
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,7 +126,18 @@ def _verdict(trial: TrialFolder, *, with_gold: bool) -> dict[str, Any] | None:
         return None
     found = verdict.model_dump(exclude={"details", "schema_version"})
     found["message"] = readable(verdict.message) if with_gold else ""
-    return found | ({"details": verdict.details} if with_gold else {})
+    return found | ({"details": _readable_all(verdict.details)} if with_gold else {})
+
+
+def _readable_all(value: Any) -> Any:
+    """Details quote submissions: every text in them is made harmless, and non-finite numbers become text."""
+    if isinstance(value, dict):
+        return {readable(str(key), 200): _readable_all(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_readable_all(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return readable(value) if isinstance(value, str) else value
 
 
 def _log(agent: Path) -> str:

@@ -5,6 +5,7 @@ import random
 import stat
 import threading
 import urllib.request
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from results.folder import RunFolder
 from results.records import Event, Outcome
 from results.site.build import Options, SiteError, build_site
 from results.site.detail import Picture
+from results.site.pictures import cluster_bars, tile_grid
 from results.site.safe import head_of, readable, script_data, tail_of
 from results.site.serve import serve_site
+from results.trial_folder import TrialFolder
 
 TWO = {name: simulate.CATEGORIES[name] for name in ("ehr_data_quality", "ehr_format_conversion")}
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31mred\x1b[0m\x00\u202e"
@@ -153,6 +156,52 @@ def test_pictures_are_drawn_by_category(run, tmp_path):
     site = build_site([run], tmp_path / "site", Options(pictures={"ehr_data_quality": paint})).parent
     assert sorted(asked) == [("t1", False), ("t1", False), ("t2", False)]
     assert "data:image/svg+xml;base64,PHN2Zy8+" in everything(site) and "three tiles" in everything(site)
+
+
+def test_tiles_hit_missed_and_wrong(tmp_path):
+    trial = TrialFolder(tmp_path)
+    trial.begin()
+    (trial.submission / "tumor_tiles.json").write_text(json.dumps({"tiles": [[3, 4], [4, 4], [9, 9]]}))
+    wrong = [{"tile": [9, 9], "submitted": True}, {"tile": [5, 4], "submitted": False}]
+    verdict = {
+        "reward": 0,
+        "reason": "below_threshold",
+        "headline": 0.5,
+        "metrics": {},
+        "details": {"wrong_tiles": wrong},
+    }
+    (trial.next_verifier() / "verdict.json").write_text(json.dumps(verdict))
+    (shown,) = tile_grid(trial, True)
+    assert shown.alt == "Grid of tiles: 2 tumour, named, 1 named, no tumour, 1 tumour, missed."
+    assert ET.fromstring(shown.content).tag.endswith("svg")
+    (plain,) = tile_grid(trial, False)
+    assert plain.alt == "Grid of tiles: 3 named." and "missed" not in plain.content.decode()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"tiles": 3}', '{"tiles": [[1]]}', '{"tiles": [[-1, 1e9]]}', '{"tiles": [[1, 99999999]]}']
+)
+def test_odd_tiles_draw_nothing(tmp_path, text):
+    trial = TrialFolder(tmp_path)
+    trial.begin()
+    (trial.submission / "tumor_tiles.json").write_text(text)
+    assert tile_grid(trial, True) == [] == tile_grid(trial, False)
+
+
+def test_errors_hit_and_missed_by_family(tmp_path):
+    trial = TrialFolder(tmp_path)
+    clusters = [{"id": n, "family": "<units>", "subtype": "mg", "hit": n < 2} for n in range(5)]
+    verdict = {
+        "reward": 0,
+        "reason": "below_threshold",
+        "headline": 0.4,
+        "metrics": {},
+        "details": {"clusters": clusters},
+    }
+    (trial.next_verifier() / "verdict.json").write_text(json.dumps(verdict))
+    (shown,) = cluster_bars(trial, True)
+    assert shown.alt == "<units>: mg: 2 of 5 hit" and b"<units>" not in shown.content
+    assert cluster_bars(trial, False) == [], "which errors were made is gold"
 
 
 def test_an_empty_run_has_a_site(tmp_path):

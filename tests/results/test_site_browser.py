@@ -128,6 +128,27 @@ def test_hostile_text_is_shown_as_text(page, site):
     assert page.locator("main img[src=x]").count() == 0
 
 
+def test_gold_is_a_table_when_asked_for(browser, tmp_path):
+    run = simulate.simulate(tmp_path / "run", durable=False)
+    rows = [{"label": f"<b>{n}</b>", "hit": n > 1, "why": None, "x": [1, 2]} for n in range(600)]
+    fill(run, run.plan.trials[0], details={"labels": rows, "counts": {"a": 1}, "missed": ["q"], "n": 3})
+    site = build_site([run], tmp_path / "site", Options(with_gold=True)).parent
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{site.as_uri()}/{PAGES[2]}")
+    page.wait_for_selector("#verdict summary")
+    assert page.locator("#verdict summary").all_inner_texts() == [
+        "gold: labels",
+        "gold: counts",
+        "gold: missed",
+        "gold: n",
+    ]
+    page.locator("#verdict summary").first.click()
+    assert page.locator("#verdict tbody").first.locator("tr").count() == 500
+    assert page.locator("#verdict td").first.inner_text() == "<b>0</b>"
+    context.close()
+
+
 def test_a_wrong_address_says_so(page, site):
     page.goto(f"{site.as_uri()}/trial.html?task=../../etc&trial=1")
     page.wait_for_function("document.getElementById('state').textContent.length > 0")

@@ -2,6 +2,7 @@
 "use strict";
 
 const FOLDED = 600; // characters of an output that stand open
+const MOST_ROWS = 500; // of a table of details
 const $ = (id) => document.getElementById(id);
 
 function make(tag, text, attributes = {}) {
@@ -58,13 +59,46 @@ function showPictures(pictures) {
   $("pictures").hidden = pictures.length === 0;
 }
 
+function plain(value) {
+  return value !== null && typeof value === "object" ? JSON.stringify(value) : value;
+}
+
+function tableOf(rows, label) {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const table = make("table");
+  const head = table.createTHead().insertRow();
+  for (const name of names) head.append(make("th", name, { scope: "col" }));
+  const body = table.createTBody();
+  for (const row of rows.slice(0, MOST_ROWS)) {
+    const line = body.insertRow();
+    for (const name of names) line.append(make("td", plain(row[name] ?? "")));
+  }
+  const box = make("div", null, { class: "scroll", role: "region", tabindex: "0", "aria-label": label });
+  box.append(table);
+  if (rows.length > MOST_ROWS) box.append(make("p", `and ${rows.length - MOST_ROWS} more`));
+  return box;
+}
+
+function detailNode(name, value) {
+  const rows = Array.isArray(value) && value.length > 0 && value.every((row) => row && typeof row === "object" && !Array.isArray(row));
+  if (rows) return tableOf(value, name);
+  if (value !== null && typeof value === "object" && !Array.isArray(value)) {
+    return tableOf(Object.entries(value).map(([key, inner]) => ({ name: key, value: inner })), name);
+  }
+  return make("p", Array.isArray(value) ? value.map(plain).join(", ") || "none" : plain(value));
+}
+
 function showVerdict(verdict) {
   if (!verdict) return;
   const list = make("dl", null, { class: "record" });
   describe(list, [["reward", verdict.reward], ["reason", verdict.reason], ["message", verdict.message], ["metric", verdict.headline]]);
   describe(list, Object.entries(verdict.metrics));
   $("verdict").append(list);
-  if (verdict.details) $("verdict").append(folded(JSON.stringify(verdict.details, null, 1), "details, with gold"));
+  for (const [name, value] of Object.entries(verdict.details || {})) {
+    const box = make("details");
+    box.append(make("summary", `gold: ${name.replaceAll("_", " ")}`), detailNode(name, value));
+    $("verdict").append(box);
+  }
   $("verdict").hidden = false;
 }
 
