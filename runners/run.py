@@ -148,13 +148,17 @@ class Pool:
 
     def _admit(self, job: Job, slots: threading.Semaphore) -> bool:
         while not self._stop.no_more.is_set():
-            if self._brake.holds(job) or (self._spent and job.harness.needs_model):
+            if self._held(job):
                 return False
             if slots.acquire(timeout=0.2):
-                if self._budget.take(job.limits.cpus, job.limits.memory_mb, self._stop.no_more):
+                # the trial that gave its slot back may have pulled the brake
+                if not self._held(job) and self._budget.take(job.limits.cpus, job.limits.memory_mb, self._stop.no_more):
                     return True
                 slots.release()
         return False
+
+    def _held(self, job: Job) -> bool:
+        return self._brake.holds(job) or bool(self._spent and job.harness.needs_model)
 
     def _serve(self, job: Job, slots: threading.Semaphore) -> None:
         try:
