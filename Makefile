@@ -9,7 +9,7 @@ demo: .venv/demo engine            ## a real run in real containers, ending in a
 	    --category ehr_data_quality --scale small --out runs | tail -n 1) && $(HAB) report runs/$$run
 
 test: .venv/test engine check      ## everything that the CI runs
-	.venv/bin/pytest -q -m "not full" --durations=15
+	.venv/bin/pytest -q -m "not full" -n 2 --dist loadgroup --durations=15
 
 test-full: .venv/test engine       ## full scale: hours on two cores
 	.venv/bin/pytest -q -m full --timeout 7200

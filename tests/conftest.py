@@ -20,6 +20,14 @@ Stage = Callable[..., Staged]
 Judge = Callable[[Category, Path, Path], dict[str, Any]]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep together, on one worker, what shares its draws: a category's guards, else a file's tests."""
+    for item in items:
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        named = params.get("category_id") or str(params.get("task_id", "")).partition("/")[0]
+        item.add_marker(pytest.mark.xdist_group(named or item.path.name))
+
+
 @pytest.fixture(scope="session")
 def stage() -> Iterator[Stage]:
     """Return a function that stages a task in the user's cache (keyed by the generator's digest) and holds it."""
