@@ -15,18 +15,22 @@ from results.folder import RunFolder
 from results.frame import planned_frame, trial_frame
 from results.frontier import published_frontier
 from results.pricing import PriceBook
+from results.records import Outcome
 from results.render import cell_text
 from results.report import report_of
 from results.site.detail import Painter, detail_of
 from results.site.pictures import PICTURES
 from results.site.safe import readable, script_data
 from results.site.views import HEAT, block_view, panel, task_file
+from results.trial_folder import TrialFolder
 
 HERE = Path(__file__).parent
 MARK = "made-by-hab-suite"
 """A file that says that a folder is a site and may be replaced."""
+GOLD_WRITER = "oracle"
+"""The harness whose submission is the gold."""
 TRIAL_FIELDS = (
-    *("trial_id", "agent", "instance", "attempt", "outcome", "reason", "message", "headline", "cost_usd"),
+    *("trial_id", "agent", "harness", "instance", "attempt", "outcome", "reason", "message", "headline", "cost_usd"),
     *("run_agent_s", "input_tokens", "cache_read_tokens", "output_tokens", "tries", "harness_version"),
     *("started_at", "limits", "run_id"),
 )
@@ -120,10 +124,10 @@ def _task_pages(pages: Environment, out: Path, view: dict[str, Any], block: Bloc
         trials = []
         for number, trial in enumerate(part.select(TRIAL_FIELDS).iter_rows(named=True)):
             folder = runs[trial["run_id"]].trial(trial["trial_id"])
-            detail = detail_of(folder, category, with_gold=options.with_gold, pictures=options.pictures)
+            detail = _detail(folder, trial["harness"], category, options)
             if detail is not None:
                 _write(out / "data" / f"{file}.{number}.js", script_data("detail", detail))
-            trials.append(_shown_trial(trial) | {"number": number, "detail": detail is not None})
+            trials.append(_shown_trial(trial, options) | {"number": number, "detail": detail is not None})
         _write(out / "data" / f"{file}.js", script_data("task", {"task": readable(task), "trials": trials}))
         title, summary = titles.get(category, category), list(_summary(part))
         page = template.render(
@@ -132,8 +136,17 @@ def _task_pages(pages: Environment, out: Path, view: dict[str, Any], block: Bloc
         _write(out / "tasks" / f"{file}.html", page)
 
 
-def _shown_trial(trial: dict[str, Any]) -> dict[str, Any]:
-    return {key: readable(value, 500) if isinstance(value, str) else value for key, value in trial.items()}
+def _detail(folder: TrialFolder, harness: str, category: str, options: Options) -> dict[str, Any] | None:
+    if harness == GOLD_WRITER and not options.with_gold:
+        return None
+    return detail_of(folder, category, with_gold=options.with_gold, pictures=options.pictures)
+
+
+def _shown_trial(trial: dict[str, Any], options: Options) -> dict[str, Any]:
+    """Return the record's fields for the pages; a verdict's words may quote gold, other messages are no verdict's."""
+    made = {key: readable(value, 500) if isinstance(value, str) else value for key, value in trial.items()}
+    judged = trial["outcome"] in (Outcome.PASSED.value, Outcome.FAILED.value)
+    return made | ({"message": ""} if judged and not options.with_gold else {})
 
 
 def _summary(part: pl.DataFrame) -> Iterator[dict[str, Any]]:

@@ -71,6 +71,20 @@ def test_gold_only_when_asked_for(run, tmp_path):
     assert "GOLD-7" in shown and "Shows gold" in shown
 
 
+def test_neither_verdicts_words_nor_the_oracles_submission_without_gold(tmp_path):
+    agents = (("oracle", "-", "", 0), ("codex", "gpt-5.4", "", 0))
+    plan = simulate.run_plan(simulate.trial_plans(agents, 1, 1, TWO), run_id="run")
+    run = RunFolder.create(tmp_path / "run", plan, "0")
+    for trial in plan.trials[:2]:
+        fill(run, trial, submission=b"THE-ANSWER" if trial.harness == "oracle" else b"a guess")
+        run.append(Event(at=simulate.START, kind="trial_ended", trial_id=trial.trial_id, record=simulate.record(
+            plan, trial, Outcome.FAILED, random.Random(0), message="missed cluster GOLD-7")))  # fmt: skip
+    public = everything(build_site([run], tmp_path / "a").parent)
+    assert "GOLD-7" not in public and "THE-ANSWER" not in public and "a guess" in public
+    private = everything(build_site([run], tmp_path / "b", Options(with_gold=True)).parent)
+    assert "GOLD-7" in private and "THE-ANSWER" in private
+
+
 def test_published_agents_only_when_asked_for(run, tmp_path):
     assert "Claude Code (Opus 5)" not in everything(build_site([run], tmp_path / "a").parent)
     page = (build_site([run], tmp_path / "b", Options(with_published=True))).read_text()
