@@ -15,6 +15,8 @@ from containers.door import Upstream, is_loopback
 TABLE = Path(__file__).parent / "providers.toml"
 PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy")
 
+GITHUB_TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
+
 
 class KeyMissingError(Exception):
     """A credential is missing or cannot be used; the message names the variable and the harness."""
@@ -102,9 +104,12 @@ def find_upstream(provider: str, variables: Mapping[str, str], harness: str) -> 
         if is_loopback(base_url):  # a model served on this machine asks for no key
             return Upstream(provider, entry["dialect"], base_url, "none", query=query)
         names = " or ".join(way.variable for way in ways)
+        hint = ""
+        if harness == "copilot-cli" and any(variables.get(name) for name in GITHUB_TOKENS):
+            hint = " A GitHub login would have to enter the box, and is not used: give Copilot a model of your own."
         raise KeyMissingError(
             f"--harness {harness}: {names} is not set; models of {provider} need it "
-            "(in the environment, or as a line of --key-file)."
+            f"(in the environment, or as a line of --key-file).{hint}"
         )
     key, headers = variables[way.variable], dict(way.headers or {})
     if way.login:

@@ -18,15 +18,17 @@ SETTINGS: dict[str, Any] = {
     "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
     "tools": {"exclude": ["google_web_search", "web_fetch"]},
     "hooksConfig": {"enabled": False},
-    "context": {"fileName": ["no-such-file.md"]},
     "mcp": {"allowed": []},
 }
-"""No web tools, no telemetry, no updates; a task's GEMINI.md, hooks and servers do nothing."""
+"""No web tools, no telemetry, no updates; a task's hooks and servers do nothing."""
 LEVELS = {"minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM", "high": "HIGH"}
 
 
 class GeminiCli(CliHarness):
-    """Effort is a thinking level, which this CLI takes by an alias of the model."""
+    """Effort is a thinking level, which this CLI takes by an alias of the model.
+
+    It has no switch against a GEMINI.md in the workspace (0.61.0); the tasks have none.
+    """
 
     name = "gemini-cli"
     agent = "gemini-cli"

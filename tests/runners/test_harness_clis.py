@@ -42,6 +42,11 @@ VARIANTS = {
 EFFORT = {"codex": "high", "claude-code": "high", "copilot-cli": "high"}
 
 
+def traps(cli: str) -> dict[str, str]:
+    """What a workspace may hold to mislead an agent; Gemini CLI reads a GEMINI.md whatever one sets."""
+    return {path: text for path, text in TRAPS.items() if not (cli == "gemini-cli" and path == "GEMINI.md")}
+
+
 def script(port: int) -> Script:
     command = f"echo {PROBE} | base64 -d > /tmp/p.py; python3 /tmp/p.py {port}; echo 42 > /workspace/answer.txt"
     return Script(
@@ -71,7 +76,7 @@ def session(request, stage, sessions) -> Driven:
         effort = EFFORT.get(cli, "") if model.startswith(("gpt", "claude-sonnet-5")) else ""
         sessions[variant] = drive_with(
             stage, cli, lambda stub: script(int(stub.url.rsplit(":", 1)[1])),
-            model=model, effort=effort, extra=extra, workspace=TRAPS,
+            model=model, effort=effort, extra=extra, workspace=traps(cli),
         )  # fmt: skip
     return sessions[variant]
 

@@ -145,3 +145,9 @@ def test_the_table_is_whole() -> None:
 
 def test_the_hosts_proxies_go_along() -> None:
     assert host_proxies({"HTTPS_PROXY": "http://p:1", "PATH": "/", "no_proxy": ""}) == {"HTTPS_PROXY": "http://p:1"}
+
+
+def test_a_github_token_is_said_not_to_be_used() -> None:
+    with pytest.raises(KeyMissingError, match="would have to enter the box") as error:
+        find_upstream("openai", {"GH_TOKEN": "gho_secret"}, "copilot-cli")
+    assert "gho_secret" not in str(error.value)
