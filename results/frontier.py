@@ -11,6 +11,7 @@ from results import pareto, statistics
 from results.blocks import Block
 from results.published import published
 from results.records import Outcome
+from results.tables import Cell, Section
 
 Measure = Literal["cost", "minutes"]
 VALUE = {"cost": pl.col("cost_usd"), "minutes": pl.col("run_agent_s") / 60}
@@ -126,3 +127,19 @@ def published_frontier(measure: Measure = "cost") -> Frontier:
         points.append(Point(*known, bool(on[i]), i in hull, None))
     title = "Published agents: clinical data, published rules, open network; intervals assume an ICC of 0.5"
     return Frontier(title, measure, sorted(points, key=lambda point: point.value), [])
+
+
+def frontier_section(found: Frontier) -> Section:
+    """Return the panel as a table."""
+    unit = "USD" if found.measure == "cost" else "minutes"
+    header = ("agent", f"{unit}/trial", "95 %", "success", "trials", "frontier", "hull", "how often on it")
+    rows: list[tuple[Cell, ...]] = []
+    for p in found.points:
+        spread = "-" if p.value_low is None else f"{p.value_low:.3g}-{p.value_high:.3g}"
+        success = f"{100 * p.success:.1f} % ({100 * p.low:.1f}-{100 * p.high:.1f})"
+        share = None if p.membership is None else f"{100 * p.membership:.0f} %"
+        marks = ("yes" if p.on_frontier else "no", "yes" if p.on_hull else "no")
+        rows.append((p.agent, f"{p.value:.3g}", spread, success, p.trials, *marks, share))
+    left_out = f" Left out, without a known value: {', '.join(found.left_out)}." if found.left_out else ""
+    note = f"{found.title}. Cheapest first; templates resampled within categories, {pareto.DRAWS:,} draws.{left_out}"
+    return Section(f"Success against {found.measure}", note, header, rows)

@@ -12,7 +12,7 @@ from results.compare import CompareError, compare, sections_of_comparison
 from results.figures import figure_bytes, save_frontier
 from results.folder import RunFolder
 from results.frame import planned_frame, trial_frame
-from results.frontier import frontier_of, published_frontier
+from results.frontier import frontier_of, frontier_section, published_frontier
 from results.records import Outcome
 from results.render import sections_as_markdown, sections_as_text
 
@@ -91,6 +91,8 @@ def test_the_frontier_leaves_out_who_costs_nothing(tmp_path):
     run = simulate.simulate(tmp_path / "r", durable=False)
     found = frontier_of(block_of(run))
     assert found.left_out == ["nop@-"]
+    table = frontier_section(found)
+    assert [row[0] for row in table.rows] == [A, B] and "nop@-" in table.note
     assert [point.agent for point in found.points] == [A, B], "cheapest first"
     for point in found.points:
         assert point.low <= point.success <= point.high

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from results import comparisons, pareto, power, statistics, validity
+from results.planning import detect_section
 from results.power import Assumptions, Design
 from results.pricing import Rates
 from results.records import Usage
@@ -244,6 +245,13 @@ class TestPower:
                 fewer = Design(54, design.instances - 1, design.trials)
                 assert power.detectable_gap(fewer, assumed) > 0.11
         assert power.designs_that_detect(0.05, 54, assumed) == [], "the templates alone exceed the budget"
+
+    def test_what_a_plan_is_told(self):
+        section = detect_section(0.11, Design(54))
+        assert section.rows[0][:4] == ("planned", 1, 3, 162)
+        assert all(float(row[4].removesuffix(" points")) <= 11.0 for row in section.rows[1:]) and len(section.rows) > 2
+        hopeless = detect_section(0.05, Design(54))
+        assert len(hopeless.rows) == 1 and "Only more tasks help" in hopeless.note
 
 
 counts_of_three = st.lists(st.integers(0, 3), min_size=1, max_size=60)

@@ -10,6 +10,7 @@ from results.atif import validate_trajectory
 from results.blocks import split
 from results.frame import planned_frame, trial_frame
 from results.trajectory import analyse, behaviour_section, call_text, classify, read_trajectory
+from runners.trajectories.story import Step, Story, Tokens, ToolCall
 
 ONE = {"ehr_format_conversion": simulate.CATEGORIES["ehr_format_conversion"]}
 
@@ -109,6 +110,25 @@ def test_empty_and_odd_trajectories():
     assert analyse(odd).calls == 1
     long = {"steps": [step(1, bash("x" * 10_000_000), results=["y" * 10_000_000])]}
     assert analyse(long).steps[0].kind == "execute"
+
+
+def test_what_the_harnesses_write_is_valid():
+    steps = [
+        Step("user", "Do it."),
+        Step(
+            "agent",
+            "Look.",
+            "2026-07-01T12:00:00Z",
+            "m",
+            "high",
+            "hm",
+            [ToolCall("1", "Bash", {"command": "ls"}, "a")],
+            Tokens(5),
+        ),
+        Step("agent", calls=[ToolCall("2", "Bash", {"command": "pwd"})]),
+    ]
+    told = Story("codex", "1.0", "s", "m", steps, {"m": Tokens(5, 1, 1, 2, 1)}, {"m": 1}, 0.1).trajectory()
+    assert validate_trajectory(json.loads(json.dumps(told))) == []
 
 
 def broken(change):

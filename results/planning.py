@@ -1,0 +1,32 @@
+"""What a planned run can show, and which designs would show a wanted difference: for ``plan --detect``."""
+
+from results.power import Assumptions, Design, designs_that_detect, detectable_gap
+from results.tables import Cell, Section
+
+MOST_ROWS = 8
+
+
+def detect_section(gap: float, planned: Design, assumed: Assumptions | None = None) -> Section:
+    """Return the designs on these templates that detect ``gap`` (a fraction), cheapest first, after the planned one."""
+    known = assumed or Assumptions()
+    found = designs_that_detect(gap, planned.templates, known)
+    rows = [_row("planned", planned, known), *(_row("enough", design, known) for design in found[:MOST_ROWS])]
+    words = (
+        f"To tell two agents {100 * gap:g} points apart with {100 * known.power:.0f} % power at the 5 % level, on tasks "
+        f"like these. Assumed: success near {100 * known.rate:.0f} %, ICC {known.icc:g}, correlation of the agents' task "
+        f"rates {known.correlation:g}, {100 * known.template_share:.0f} % of the variance between instances shared by a "
+        "template."
+    )
+    if not found:
+        floor = detectable_gap(Design(planned.templates, 10**6, 1), known)
+        words += (
+            f" No number of instances and trials is enough on {planned.templates} templates: "
+            f"they cannot show less than {100 * floor:.1f} points. Only more tasks help."
+        )
+    header = ("design", "instances", "trials each", "trials per agent", "detects", "on these tasks")
+    return Section("What can be told apart", words, header, rows)
+
+
+def _row(name: str, design: Design, assumed: Assumptions) -> tuple[Cell, ...]:
+    gaps = (detectable_gap(design, assumed), detectable_gap(design, assumed, these_tasks=True))
+    return name, design.instances, design.trials, design.total, *(f"{100 * gap:.1f} points" for gap in gaps)
