@@ -166,7 +166,7 @@ BOUNDS = {"random": (3, 600)}
 
 def listing() -> list[dict[str, object]]:
     """Return what each probe is expected to earn."""
-    found = []
+    found: list[dict[str, object]] = []
     for name, (_, why) in PROBES.items():
         bound, of = BOUNDS.get(name, (None, None))
         expects = "zero" if bound is None else "bound"
