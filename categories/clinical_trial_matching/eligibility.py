@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from categories.clinical_trial_matching.bank import Topic
 from categories.clinical_trial_matching.catalogue import Criterion
+from categories.clinical_trial_matching.note import capital
 from categories.clinical_trial_matching.phrasing import INDENT, Pack, Wording, group_of
 from categories.clinical_trial_matching.pool import Protocol
 
@@ -59,11 +60,6 @@ def write_eligibility(
 
 def _flat(text: str) -> str:
     return " ".join(text.split())
-
-
-def capital(text: str) -> str:
-    """Begin with a capital, unless the first word is an abbreviation in mixed case (eGFR)."""
-    return text if text[1:2].isupper() else text[:1].upper() + text[1:]
 
 
 def _dashes(rng: random.Random, pack: Pack, inc: list[Item], exc: list[Item]) -> str:

@@ -56,7 +56,7 @@ def _note(
         text = " ".join(whole)
         if pieces:
             listed = "; ".join(pieces) if section == "med" else ", ".join(_lowered(piece) for piece in pieces)
-            text = f"{listed if listed[:2] == 'eG' else listed[0].upper() + listed[1:]}. {text}".strip()
+            text = f"{capital(listed)}. {text}".strip()
         if section == "pmh" and denied:
             text = f"{text} {denial.format(list=_enumerate(denied, joint))}".strip()
         if text:
@@ -66,6 +66,11 @@ def _note(
 
 def _enumerate(items: list[str], joint: str) -> str:
     return items[0] if len(items) == 1 else ", ".join(items[:-1]) + joint + items[-1]
+
+
+def capital(text: str) -> str:
+    """Begin with a capital, unless the first word is an abbreviation in mixed case (eGFR)."""
+    return text if text[1:2].isupper() else text[:1].upper() + text[1:]
 
 
 def _lowered(text: str) -> str:

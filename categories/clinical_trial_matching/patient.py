@@ -193,7 +193,8 @@ class _Drawer:
         man = {"F": "girl" if young else "woman", "M": "boy" if young else "man"}[sex]
         pronouns = {"he": he, "his": his, "him": him, "He": he.capitalize(), "His": his.capitalize(), "man": man}
         filled = text.removeprefix("=").format(**pronouns, age=self.patient.facts.age, **words)
-        self.patient.sentences.append(Sentence(section, filled[0].upper() + filled[1:], fact))
+        capital = filled if filled[1:2].isupper() else filled[0].upper() + filled[1:]
+        self.patient.sentences.append(Sentence(section, capital, fact))
 
 
 def medication_words(rng: random.Random, item: str, why: str, weeks: int | None, ended: int | None) -> str:
