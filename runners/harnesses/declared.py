@@ -51,7 +51,7 @@ class Declared(CliHarness):
         story = Story(agent=self.declaration.name, version=self.declaration.version)
         stdout = logs / "stdout.log"
         if self.declaration.done:
-            story.closed = stdout.is_file() and bool(re.search(self.declaration.done, tail(stdout)))
+            story.closed = stdout.is_file() and bool(re.search(self.declaration.done, tail(stdout), re.MULTILINE))
         else:
             story.closed = True
         return story

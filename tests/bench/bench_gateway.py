@@ -1,6 +1,6 @@
 """What the gateway costs: milliseconds a request, delay of a stream, time to each CLI's first request, twelve at once.
 
-``python tests/bench/bench_gateway.py [requests|clis]``, both without a word. Prints one JSON object a line.
+``python tests/bench/bench_gateway.py [requests|clis|runs]``, all without a word. Prints one JSON object a line.
 """
 
 import http.client
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.runners.cli_box import MODELS, Stage, drive, make_stage
+from tests.runners.suite_run import AGENTS, suite
 from tests.stub_model.host_gateway import Connection
 from tests.stub_model.script import Script, Turn
 from tests.stub_model.server import StubModel
@@ -95,12 +96,25 @@ def clis(stage: Stage) -> None:
     print(json.dumps({"bench": "twelve at once", "finished": ended.count(("", "")), "seconds": seconds}))
 
 
+def runs(_stage: Stage) -> None:
+    """Time the command itself, from the prompt to the first request, on a task that is prepared."""
+    for agent in AGENTS:
+        taken = []
+        for _ in range(4):
+            with tempfile.TemporaryDirectory() as folder, StubModel(SOLVE) as stub:
+                began = time.time()
+                suite(Path(folder), stub, "--harness", agent, "--tasks", "ehr_data_quality/impossible_value")
+                taken.append(stub.answered[0].at - began)
+        first = round(statistics.median(taken[1:]), 2)
+        print(json.dumps({"bench": "command to first request", "agent": agent, "seconds": first}))
+
+
 def main() -> None:
     """Run what was asked for."""
     with tempfile.TemporaryDirectory() as folder:
         stage = make_stage(Path(folder))
-        for part in sys.argv[1:] or ["requests", "clis"]:
-            {"requests": requests, "clis": clis}[part](stage)
+        for part in sys.argv[1:] or ["requests", "clis", "runs"]:
+            {"requests": requests, "clis": clis, "runs": runs}[part](stage)
 
 
 if __name__ == "__main__":

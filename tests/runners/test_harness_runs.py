@@ -3,7 +3,6 @@
 import base64
 import gzip
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from categories.seed import DEFAULT_SEED
 from containers.docker_engine import DockerEngine
 from results.atif import validate_trajectory
 from tests.runners.cli_box import CANARIES
+from tests.runners.suite_run import AGENTS, SUITE, suite
 from tests.stub_model.host_gateway import call_socket
 from tests.stub_model.script import Failure, Script, Tokens, Turn
 from tests.stub_model.server import StubModel
@@ -25,39 +25,10 @@ from verifiers_hidden.__main__ import main as verifier
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-SUITE = Path(sys.executable).with_name("hab-suite")
 PASSES, FAILS = "ehr_data_quality/impossible_value", "ehr_data_quality/demographic_conflict"
-AGENTS = ("codex@gpt-5.5", "claude-code@claude-sonnet-5", "copilot-cli@gpt-5.4")
 TOKENS = Tokens(input=1000, cache_read=500, cache_write=0, output=60, reasoning=0)
-RATES = {"input": 3.0, "output": 15.0, "cache_read": 0.3, "cache_write": 3.75}
 TURN_USD = (1000 * 3.0 + 500 * 0.3 + 60 * 15.0) / 1e6
 LOOK = "env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'; find / -xdev -name '*key*' 2>/dev/null"
-
-
-def suite(
-    folder: Path, stub: StubModel | None, *words: str, keys: str | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run the command with the canary keys in a key file, and with the stub as every provider."""
-    folder.mkdir(exist_ok=True)
-    lines = [f"{n}={k}" for n, k in zip(("OPENAI_API_KEY", "ANTHROPIC_API_KEY"), CANARIES.values(), strict=False)]
-    if stub is not None:
-        lines += [f"OPENAI_BASE_URL={stub.url}/v1", f"ANTHROPIC_BASE_URL={stub.url}"]
-    (folder / "keys").write_text("\n".join(lines) if keys is None else keys)
-    prices = "".join(
-        f'["{agent.split("@")[1]}"]\n' + "".join(f"{name} = {rate}\n" for name, rate in RATES.items())
-        for agent in AGENTS
-    )
-    (folder / "prices.toml").write_text(prices)
-    given = ["--out", folder / "runs", "--key-file", folder / "keys", "--prices", folder / "prices.toml"]
-    environ = {name: value for name, value in os.environ.items() if "_API_KEY" not in name and "BASE_URL" not in name}
-    return subprocess.run(
-        [SUITE, "run", "--scale", "small", *given, *words],
-        capture_output=True,
-        text=True,
-        timeout=400,
-        env=environ,
-        check=False,
-    )
 
 
 def records(folder: Path) -> list[dict]:

@@ -59,8 +59,9 @@ def route(method: str, path: str, upstreams: dict[str, Upstream]) -> Route:
     if upstream is None:
         there = ", ".join(f"/{known}" for known in sorted(upstreams)) or "none"
         raise Refusal("unknown_path", f"no model endpoint at {path[:200]}; there is {there}", status=404)
+    steps = below.split("/")
     for verb, pattern, api in PATHS[upstream.dialect]:
-        match = pattern.fullmatch("/" + below)
+        match = None if {"", ".", ".."} & set(steps) else pattern.fullmatch("/" + below)
         if match and verb == method:
             return Route(upstream, match["tail"], api, match.groupdict().get("model") or "")
     raise Refusal("unknown_path", f"{method} {path[:200]} is no model request", status=404)
