@@ -6,7 +6,8 @@ SHELL = bash
 
 demo: .venv/demo engine            ## a real run in real containers, ending in a report
 	@set -o pipefail; run=$$($(HAB) run --harness oracle --harness nop --harness reference \
-	    --category ehr_data_quality --scale small --out runs | tail -n 1) && $(HAB) report runs/$$run
+	    --category ehr_data_quality --scale small --out runs | tail -n 1) && $(HAB) report --brief runs/$$run \
+	    && echo && echo "The whole report: $(HAB) report runs/$$run"
 
 test: .venv/test engine check      ## everything that the CI runs
 	.venv/bin/pytest -q -m "not full" -n 2 --dist loadgroup --durations=15

@@ -56,9 +56,10 @@ def report(
     prices: Annotated[
         Path | None, typer.Option("--prices", help="TOML file of prices that override the dated table.")
     ] = None,
+    brief: Annotated[bool, typer.Option("--brief", help="The main table and its warnings only.")] = False,
 ) -> None:
     """Report on runs: success with its interval, metric, minutes, cost, broken and missing trials."""
-    raise typer.Exit(load("suite.reading:report")(runs, form=format, mix=mix, prices=prices))
+    raise typer.Exit(load("suite.reading:report")(runs, form=format, mix=mix, prices=prices, brief=brief))
 
 
 def logs(
