@@ -12,10 +12,11 @@ def detect_section(gap: float, planned: Design, assumed: Assumptions | None = No
     found = designs_that_detect(gap, planned.templates, known)
     rows = [_row("planned", planned, known), *(_row("enough", design, known) for design in found[:MOST_ROWS])]
     words = (
-        f"To tell two agents {100 * gap:g} points apart with {100 * known.power:.0f} % power at the 5 % level, on tasks "
-        f"like these. Assumed: success near {100 * known.rate:.0f} %, ICC {known.icc:g}, correlation of the agents' task "
-        f"rates {known.correlation:g}, {100 * known.template_share:.0f} % of the variance between instances shared by a "
-        "template."
+        f"To tell two agents {100 * gap:g} points apart with {100 * known.power:.0f} % power at the 5 % level, "
+        "on tasks like these. "
+        f"Assumed: success near {100 * known.rate:.0f} %, ICC {known.icc:g}, correlation of the agents' task "
+        f"rates {known.correlation:g}, {100 * known.template_share:.0f} % of the variance between instances shared "
+        "by a template."
     )
     if not found:
         floor = detectable_gap(Design(planned.templates, 10**6, 1), known)

@@ -4,12 +4,14 @@ They stand on a panel of their own, never on one frontier with anybody else's. P
 intervals that allow for clustering rest on a stated ICC.
 """
 
-from functools import lru_cache
+import itertools
+from functools import lru_cache, partial
 from pathlib import Path
 
+from results import comparisons
 from results.records import Frozen
 from results.statistics import wilson
-from results.tables import Section
+from results.tables import Cell, Section
 
 FILE = Path(__file__).parent / "published.json"
 ASSUMED_ICC = 0.5
@@ -80,15 +82,28 @@ def published() -> Published:
 
 
 def published_section() -> Section:
-    """Return the published agents as a table of their own."""
+    """Return the published agents as a table of their own, with the ranks that their totals leave open."""
     known = published()
-    rows = []
-    for agent in known.agents:
+    rows: list[tuple[Cell, ...]] = []
+    for agent, rank in zip(known.agents, _ranks(known), strict=True):
         low, high = agent.interval()
         success = f"{100 * agent.rate:.1f} % ({100 * low:.1f}-{100 * high:.1f}; n {agent.trials})"
-        rows.append((agent.agent, success, f"{agent.cost_usd:.2f}", f"{agent.minutes:.1f}"))
+        rows.append((agent.agent, success, f"{agent.cost_usd:.2f}", f"{agent.minutes:.1f}", rank.best, rank.worst))
     note = (
         f"{known.source.title} ({known.source.where}): {known.source.setting}. Not comparable with the runs above. "
-        f"Intervals for tasks like these, under an assumed ICC of {ASSUMED_ICC}."
+        f"Intervals and ranks (unpaired, Holm over all pairs) are for tasks like these, under an assumed ICC of "
+        f"{ASSUMED_ICC}."
     )
-    return Section("Published agents", note, ("agent", "success", "USD/trial", "min/trial"), list(rows))
+    header = ("agent", "success", "USD/trial", "min/trial", "best rank", "worst rank")
+    return Section("Published agents", note, header, rows)
+
+
+def _ranks(known: Published) -> list[comparisons.Rank]:
+    rates = [agent.rate for agent in known.agents]
+    pairs = list(itertools.combinations(range(len(rates)), 2))
+    design = (known.tasks, known.trials_per_task)
+    values = [
+        comparisons.assumed_pair(rates[i], rates[j], *design, icc=ASSUMED_ICC, correlation=None) for i, j in pairs
+    ]
+    better = comparisons.told_apart(rates, dict(zip(pairs, comparisons.holm(values), strict=True)))
+    return comparisons.rank_intervals(better)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from results import comparisons, pareto
-from results.published import published
+from results.published import published, published_section
 from results.statistics import wilson
 
 STATS = json.loads((Path(__file__).parent / "data" / "published_stats.json").read_text())
@@ -123,6 +123,13 @@ def test_rank_intervals(name, method, holm):
     better = comparisons.told_apart([AGENTS[n].rate for n in names], dict(zip(pairs, adjusted, strict=True)))
     found = {n: (r.best, r.worst) for n, r in zip(names, comparisons.rank_intervals(better), strict=True)}
     assert found == {want["agent"]: (want["best_rank"], want["worst_rank"]) for want in STATS["rank_intervals"][name]}
+
+
+def test_the_table_of_published_agents():
+    section = published_section()
+    assert section.rows[0][:2] == ("Claude Code (Opus 5)", "54.9 % (44.1-65.3; n 162)")
+    assert section.rows[0][4] == 1 and section.rows[-1][5] == 12
+    assert "Not comparable" in section.note
 
 
 def test_names_are_mapped_here_and_nowhere_else():
