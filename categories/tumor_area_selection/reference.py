@@ -22,9 +22,9 @@ PER_SIDE = 6
 """Windows along a tile."""
 WINDOW_PX = 352
 MICRONS = 0.25
-WIDE_UM = 9.6
+WIDE_UM = 10.2
 """Inscribed diameter from which a nucleus is no lymphocyte, endothelium or histiocyte: half as much again."""
-WIDE_PER_MM2 = 420
+WIDE_PER_MM2 = 140
 """Density of wide nuclei from which a window is called tumour."""
 
 
@@ -49,14 +49,13 @@ def otsu(values: NDArray[Any]) -> float:
 
 def nuclei(rgb: NDArray[np.uint8]) -> dict[str, NDArray[np.float64]]:
     """Return the nuclei of a window: inscribed diameter (um), mean density, spread of the density within."""
-    density = ndi.gaussian_filter(red_density(rgb), 1.0)
-    mask = density > np.clip(otsu(np.clip(density, 0, 2)), 0.35, 0.8)
-    mask = ndi.binary_fill_holes(ndi.binary_opening(mask, np.ones((3, 3))))
+    density = ndi.gaussian_filter(red_density(rgb), 1.8)
+    mask = ndi.binary_closing(density > np.clip(otsu(np.clip(density, 0, 2)), 0.25, 0.45), np.ones((3, 3)))
+    mask = ndi.binary_fill_holes(ndi.binary_opening(mask, np.ones((3, 3)), iterations=2))
     inside = ndi.distance_transform_edt(mask)
-    smooth = ndi.gaussian_filter(inside, 2)
-    peaks = np.argwhere((smooth == ndi.maximum_filter(smooth, 9)) & (smooth > 4))
-    edge = (peaks > 12).all(1) & (peaks < rgb.shape[0] - 12).all(1)
-    peaks = peaks[edge]
+    smooth = ndi.gaussian_filter(inside, 3)
+    peaks = np.argwhere((smooth == ndi.maximum_filter(smooth, 15)) & (smooth > 5))
+    peaks = peaks[(peaks > 12).all(1) & (peaks < rgb.shape[0] - 12).all(1)]
     y, x = peaks[:, 0], peaks[:, 1]
     mean = ndi.uniform_filter(density, 13)
     spread = np.sqrt(np.maximum(ndi.uniform_filter(density * density, 13) - mean * mean, 0))
@@ -66,7 +65,7 @@ def nuclei(rgb: NDArray[np.uint8]) -> dict[str, NDArray[np.float64]]:
 def window_score(rgb: NDArray[np.uint8]) -> float:
     """Return the density (per mm2) of nuclei that are wide and no blot."""
     found = nuclei(rgb)
-    wide = (found["diameter_um"] > WIDE_UM) & (found["diameter_um"] < 22) & (found["spread"] > 0.05)
+    wide = (found["diameter_um"] > WIDE_UM) & (found["diameter_um"] < 22) & (found["spread"] > 0.03)
     return float(wide.sum() / (WINDOW_PX * MICRONS / 1000) ** 2)
 
 
@@ -112,7 +111,7 @@ def score_map(path: Path, columns: int, rows: int) -> NDArray[np.float64]:
 
 def tumour_tiles(scores: NDArray[np.float64], width: int, height: int) -> list[list[int]]:
     """Return the tiles of which a fifth is tumour, from the smoothed scores of windows."""
-    smooth = ndi.gaussian_filter(ndi.median_filter(np.minimum(scores, 3 * WIDE_PER_MM2), 3), 0.6)
+    smooth = ndi.gaussian_filter(np.minimum(scores, 2 * WIDE_PER_MM2), 0.8)
     called = smooth > WIDE_PER_MM2
     tiles = []
     for y, x in np.ndindex(scores.shape[0] // PER_SIDE, scores.shape[1] // PER_SIDE):

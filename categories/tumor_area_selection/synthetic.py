@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from categories.draw import Draw
 from categories.tumor_area_selection.deposits import TILE_CELLS
-from categories.tumor_area_selection.kernels import MICRONS
+from categories.tumor_area_selection.kernels import MAP_PX, MICRONS
 from categories.tumor_area_selection.render import open_slide
 from categories.tumor_area_selection.slide_file import write_slide
 from categories.tumor_area_selection.slide_map import POSITIVE_SHARE, SlideMap, draw_map
@@ -18,6 +18,7 @@ from categories.tumor_area_selection.tissues import MORPHOLOGIES
 
 OUTLINE_STEP = 2
 """The gold's outline has one pixel for so many cells of the map (16 um)."""
+CELL_MM2 = (MICRONS * MAP_PX / 1000) ** 2
 EPOCH_S = 1_600_000_000
 
 
@@ -36,7 +37,9 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path) -> None:  
     _write_json(public / "manifest.json", manifest)
     for name in ("slide.svs", "manifest.json"):
         os.utime(public / name, (EPOCH_S, EPOCH_S))
-    _write_json(gold / "tiles.json", {"columns": columns, "rows": rows, "tiles": tile_list(map_), "foci": foci(map_)})
+    truth = {"columns": columns, "rows": rows, "tiles": tile_list(map_), "foci": foci(map_)}
+    truth["tissue_mm2"] = round(float((map_.regions > 0).sum()) * CELL_MM2, 3)
+    _write_json(gold / "tiles.json", truth)
     _write_outline(map_, gold / "tumour.pbm")
 
 
@@ -58,7 +61,7 @@ def foci(map_: SlideMap) -> list[dict[str, Any]]:
     found = []
     for deposit in map_.deposits:
         if deposit.kind == "tumour" and cells[deposit.number]:
-            area_mm2 = float(cells[deposit.number]) * 0.008**2
+            area_mm2 = float(cells[deposit.number]) * CELL_MM2
             across_mm = 2 * (area_mm2 / np.pi) ** 0.5
             size = "macro" if across_mm > 2 else "micro" if across_mm > 0.2 else "itc"
             found.append({"morphology": deposit.morphology, "area_mm2": round(area_mm2, 4), "size": size})

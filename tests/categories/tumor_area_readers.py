@@ -1,5 +1,6 @@
 """What readers of a slide could measure in its tiles: colour, counts, bytes; and, honestly, the nuclei."""
 
+import os
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ FOLDER = Path(__file__).parents[2] / "categories" / "tumor_area_selection"
 SIMPLE = ("mean", "red", "blue", "saturation", "red_od", "sd_red_od", "haematoxylin", "count", "dark", "gradient")
 COLOUR, COUNT, EIGHT = slice(0, 7), 7, [1, 2, 3, 4, 5, 7, 8, 9]
 PATCH_PX = 384
-PER_SIDE = 3
+PER_SIDE = int(os.environ.get("PS", "3"))
 
 
 def draw_of(case: str, seed: str, scale: str) -> Draw:
@@ -94,7 +95,10 @@ def read_slide(job: tuple[str, str, str]) -> Read:
             continue
         tiles.append((map_.shares[y, x], (map_.regions[box] > 0).mean(), solid[8:-8, 8:-8].mean()))
         for i, j in np.ndindex(PER_SIDE, PER_SIDE):
-            py, px = (k * 4096 + ((2 * m + 1) * 4096 // 6 - PATCH_PX // 2) // 32 * 32 for k, m in ((y, i), (x, j)))
+            py, px = (
+                k * 4096 + ((2 * m + 1) * 4096 // (2 * PER_SIDE) - PATCH_PX // 2) // 32 * 32
+                for k, m in ((y, i), (x, j))
+            )
             here = np.s_[py // 32 : (py + PATCH_PX) // 32, px // 32 : (px + PATCH_PX) // 32]
             if (
                 map_.regions[here].size < 100
