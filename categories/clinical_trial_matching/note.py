@@ -75,8 +75,6 @@ def capital(text: str) -> str:
 
 def _lowered(text: str) -> str:
     """Lower the first letter of a fragment unless it begins an abbreviation."""
-    return (
-        text
-        if text[1:2].isupper() or not text[1:2].isalpha() or text[:2] in ("Hb", "Kt")
-        else text[0].lower() + text[1:]
-    )
+    first = text.split(maxsplit=1)[0]
+    abbreviated = first == "Hb" or any(letter.isupper() for letter in first[1:])
+    return text if abbreviated else text[0].lower() + text[1:]

@@ -77,7 +77,7 @@ bleeding = black stools|never showed blood|bleeding ; fall with|injurious fall =
 donation = red cross|never gave blood ; vaccination = shots [0-9]+ |no shots
 """
 VALUES = """
-levodopa-equiv|daily levod = levodopa adds up to {v} ; (?<!fetal )hemoglobin(?! [go])|\\bhb = (?:hb|hemoglobin) {v}
+levodopa-equiv|daily levod = adds up to {v} ; (?<!fetal )hemoglobin(?! [go])|\\bhb\\b = (?:hb|hemoglobin) {v}
 heart rate|pulse rate = (?:pulse|heart rate) {v} ; education years = {v} years of school ; crises in = twelve months {v}
 systolic = (?:bp|blood pressure) {v} ; neutrophil|anc\\b = neutrophils {v} ; \\binr|normalized ratio = inr {v}
 saturation|spo2 = saturation {v} ; serum albumin = \\balbumin {v} ; alanine|\\balt\\b = \\balt {v} ; updrs = updrs {v}
