@@ -34,6 +34,9 @@ class _Pyramid:
 
     slide: Slide
     glass: list[bytes]
+    """Tiles of bare glass for level 0."""
+    glass4: list[bytes]
+    """The same for the level above, where the noise is averaged."""
     level4: dict[tuple[int, int], bytes] = field(default_factory=dict)
     level16: Picture = field(default_factory=lambda: np.empty((0, 0, 3), np.uint8))
 
@@ -63,7 +66,8 @@ def write_slide(slide: Slide, path: Path) -> None:
     """Render the slide into a BigTIFF that OpenSlide opens as an Aperio file; memory does not grow with its size."""
     height, width = slide.map.height, slide.map.width
     pool = [glass(slide.stain, k, TILE_PX, slide.salts) for k in range(POOL)]
-    pyramid = _Pyramid(slide, [encode(tile) for tile in pool])
+    quarters = [np.tile(shrink(tile, 4), (4, 4, 1)) for tile in pool]
+    pyramid = _Pyramid(slide, [encode(tile) for tile in pool], [encode(tile) for tile in quarters])
     blocks = (-(-height // BLOCK_PX), -(-width // BLOCK_PX))
     side = BLOCK_PX // 16
     small = shrink(pool[0], 16)
@@ -80,7 +84,7 @@ def write_slide(slide: Slide, path: Path) -> None:
     with tifffile.TiffWriter(path, bigtiff=True) as tiff:
         tiff.write(_level0(pyramid, blocks), shape=(height, width, 3), description=words, **options)
         rows, columns = -(-height // 4 // TILE_PX), -(-width // 4 // TILE_PX)
-        tiles = (pyramid.level4.get((y, x), _bare(pyramid, y, x)) for y in range(rows) for x in range(columns))
+        tiles = (pyramid.level4.get((y, x), _bare(pyramid.glass4, y, x)) for y in range(rows) for x in range(columns))
         tiff.write(tiles, shape=(height // 4, width // 4, 3), subfiletype=1, **options)
         level16 = pyramid.level16[: height // 16, : width // 16]
         tiff.write(_cut(level16), shape=level16.shape, subfiletype=1, **options)
@@ -88,8 +92,8 @@ def write_slide(slide: Slide, path: Path) -> None:
         tiff.write(_cut(level64), shape=level64.shape, subfiletype=1, **options)
 
 
-def _bare(pyramid: _Pyramid, row: int, column: int) -> bytes:
-    return pyramid.glass[(row * 29 + column * 13 + (row * column) % 17) % POOL]
+def _bare(pool: list[bytes], row: int, column: int) -> bytes:
+    return pool[(row * 29 + column * 13 + (row * column) % 17) % POOL]
 
 
 def _cut(level: Picture) -> Iterator[bytes]:
@@ -125,7 +129,7 @@ def _level0(pyramid: _Pyramid, blocks: tuple[int, int]) -> Iterator[bytes]:
                 submit()
             for row in range(y * per, min((y + 1) * per, rows)):
                 for column in range(columns):
-                    yield drawn.get((row, column)) or _bare(pyramid, row, column)
+                    yield drawn.get((row, column)) or _bare(pyramid.glass, row, column)
 
 
 def _block(pyramid: _Pyramid, row: int, column: int) -> dict[tuple[int, int], bytes]:

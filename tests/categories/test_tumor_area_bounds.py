@@ -19,34 +19,34 @@ COLOURS = SIMPLE[:7]
 
 @pytest.fixture(scope="module")
 def measured() -> dict[str, tuple[float, float, float]]:
-    """AUROC with 95 % limits (slides drawn with replacement) on eight slides of a private seed, none tuned on."""
+    """AUROC, lower and upper 95 % limit (slides drawn with replacement): eight slides of a seed never tuned on."""
     return bounds(read_slides([(case, "bounds", "full") for case in CASES], workers=os.cpu_count() or 1))
 
 
 @pytest.mark.full
 @pytest.mark.timeout(7200)
 def test_no_colour_statistic_tells_tumour(measured) -> None:
-    assert max(measured[name][0] for name in COLOURS) <= 0.75, measured
+    assert max(measured[name][2] for name in COLOURS) <= 0.75, measured
 
 
 @pytest.mark.full
 def test_counting_nuclei_does_not_tell_tumour(measured) -> None:
-    assert measured[SIMPLE[COUNT]][0] <= 0.75, measured
+    assert measured[SIMPLE[COUNT]][2] <= 0.75, measured
 
 
 @pytest.mark.full
 def test_eight_simple_statistics_together_do_not_tell_tumour(measured) -> None:
-    assert max(measured["forest_tiles"][0], measured["forest_patches"][0]) <= 0.85, measured
+    assert max(measured["forest_tiles"][2], measured["forest_patches"][2]) <= 0.85, measured
 
 
 @pytest.mark.full
 def test_compressed_size_does_not_tell_tumour(measured) -> None:
-    assert measured["bytes"][0] <= 0.60, measured
+    assert measured["bytes"][2] <= 0.60, measured
 
 
 @pytest.mark.full
 def test_nuclei_tell_tumour(measured) -> None:
-    assert max(measured["nuclei"][0], measured["nuclei_squared"][0]) >= 0.985, measured
+    assert max(measured["nuclei"][1], measured["nuclei_squared"][1]) >= 0.985, measured
 
 
 @pytest.mark.full
