@@ -4,21 +4,37 @@ import numpy as np
 import polars as pl
 
 from results import comparisons, statistics
-from results.blocks import Block
 from results.rows import UNIT
-from results.tables import Cell, Section
+from results.tables import Cell, Section, points
 
 LEVEL = 0.05
 
 
-def apart(_: Block, counted: pl.DataFrame) -> Section:
-    """Pairs of agents by task, Holm over all pairs shown."""
+Found = list[tuple[tuple[str, str], comparisons.Paired, float]]
+"""((a, b), comparison, Holm-adjusted p) of pairs of agents."""
+
+
+def apart_sections(counted: pl.DataFrame) -> list[Section]:
+    """Return the pairs, and the ranks and groups that follow from them."""
     found = compare_all(counted)
+    return [_pairs(found), _ranks(counted["agent"].unique().sort().to_list(), found)]
+
+
+def _pairs(found: Found) -> Section:
+    """Pairs of agents by task, Holm over all pairs shown."""
     rows: list[tuple[Cell, ...]] = []
     for (a, b), pair, p in found:
-        interval = f"{_points(pair.low)} to {_points(pair.high)}"
         p_values = (f"{pair.p_sign_flip:.4f}", f"{p:.4f}", "yes" if p < LEVEL else "no")
-        rows.append((f"{a} - {b}", pair.tasks, pair.clusters, _points(pair.difference), interval, *p_values))
+        rows.append(
+            (
+                f"{a} - {b}",
+                pair.tasks,
+                pair.clusters,
+                f"{100 * pair.difference:+.1f}",
+                points(pair.low, pair.high),
+                *p_values,
+            )
+        )
     note = (
         "Difference of success over the tasks both ran, in points; 95 % interval and exact sign-flip p for "
         f"{statistics.TASKS_LIKE_THESE}; Holm over all {len(found)} pairs. Without 'yes' two cannot be told apart."
@@ -27,8 +43,8 @@ def apart(_: Block, counted: pl.DataFrame) -> Section:
     return Section("Which agents can be told apart", note, header, rows)
 
 
-def compare_all(counted: pl.DataFrame) -> list[tuple[tuple[str, str], comparisons.Paired, float]]:
-    """Return ((a, b), comparison, Holm-adjusted p) for all pairs of agents that share tasks."""
+def compare_all(counted: pl.DataFrame) -> Found:
+    """Return the comparison of all pairs of agents that share tasks."""
     tables = {str(agent): _by_unit(part) for (agent,), part in counted.group_by(["agent"], maintain_order=True)}
     names = sorted(tables)
     found = []
@@ -48,16 +64,10 @@ def _by_unit(part: pl.DataFrame) -> pl.DataFrame:
     return counts.sort("template", *UNIT)
 
 
-def _points(fraction: float) -> str:
-    return f"{100 * fraction:+.1f}"
-
-
-def ranks(_: Block, counted: pl.DataFrame) -> Section:
+def _ranks(names: list[str], found: Found) -> Section:
     """Rank intervals instead of a bare order, and the groups within which no two agents can be told apart."""
-    names = counted["agent"].unique().sort().to_list()
-    found = {pair: (paired, p) for pair, paired, p in compare_all(counted)}
     better = np.zeros((len(names), len(names)), bool)
-    for (a, b), (paired, p) in found.items():
+    for (a, b), paired, p in found:
         if p < LEVEL:
             i, j = names.index(a), names.index(b)
             better[(i, j) if paired.difference > 0 else (j, i)] = True

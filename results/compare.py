@@ -1,6 +1,5 @@
 """A against B by task: the difference for both targets, by category, and the tasks where they part."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -16,7 +15,7 @@ from results.frame import planned_frame, trial_frame
 from results.pricing import PriceBook
 from results.records import Outcome
 from results.statistics import TASKS_LIKE_THESE, THESE_TASKS, Z95
-from results.tables import Cell, Section
+from results.tables import Cell, Section, points
 
 UNIT = ["category", "template", "task", "instance"]
 
@@ -83,7 +82,7 @@ class Comparison:
     def verdict(self) -> str:
         """Say in one sentence what may be claimed."""
         pair = self.parts[0].paired
-        gap = f"{100 * pair.difference:+.1f} points (95 % {_points(pair.low, pair.high)})"
+        gap = f"{100 * pair.difference:+.1f} points (95 % {points(pair.low, pair.high)})"
         if pair.p_sign_flip < 0.05:
             better, worse = (self.a, self.b) if pair.difference > 0 else (self.b, self.a)
             return f"{better} passes more than {worse} on {TASKS_LIKE_THESE}: {gap}, p {pair.p_sign_flip:.4f}."
@@ -201,15 +200,11 @@ def _part_row(part: Part) -> tuple[Cell, ...]:
         f"{part.passes_a}/{part.trials_a}",
         f"{part.passes_b}/{part.trials_b}",
         f"{100 * pair.difference:+.1f}",
-        _points(pair.low, pair.high),
-        _points(pair.difference - these, pair.difference + these),
+        points(pair.low, pair.high),
+        points(pair.difference - these, pair.difference + these),
         f"{pair.p_sign_flip:.4f}",
         f"{part.p_adjusted:.4f}",
     )
-
-
-def _points(low: float, high: float) -> str:
-    return "not defined" if math.isnan(low) or math.isnan(high) else f"{100 * low:+.1f} to {100 * high:+.1f}"
 
 
 def _task_row(task: TaskPair, found: Comparison) -> tuple[Cell, ...]:

@@ -1,7 +1,7 @@
 """Records as one table, a row per trial, costs computed: what reports, sites, exports and notebooks work on."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -110,16 +110,13 @@ def export_parquet(runs: Sequence[RunFolder], target: Path, prices: PriceBook | 
 
 
 def _table(number: int, run: RunFolder, book: PriceBook) -> pl.DataFrame:
-    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA}
-    adders = [columns[name].append for name in SCHEMA]
-    for _, raw in run.iter_raw_records():
-        for add, value in zip(adders, _row(number, raw, run.plan, book), strict=True):
-            add(value)
-    table = pl.DataFrame(columns, schema=SCHEMA)
+    rows = [_row(number, raw, run.plan, book) for _, raw in run.iter_raw_records()]
+    columns = zip(*rows, strict=True) if rows else ((),) * len(SCHEMA)
+    table = pl.DataFrame(dict(zip(SCHEMA, columns, strict=True)), schema=SCHEMA)
     return table.unique("trial_id", keep="last", maintain_order=True)
 
 
-def _row(number: int, raw: dict[str, Any], plan: RunPlan, book: PriceBook) -> Iterable[Any]:
+def _row(number: int, raw: dict[str, Any], plan: RunPlan, book: PriceBook) -> tuple[Any, ...]:
     """One row, in ``SCHEMA``'s order."""
     trial, outcome, phases = raw["plan"], raw["outcome"], {p["name"]: p["seconds"] for p in raw.get("phases", ())}
     task = f"{trial['category']}/{trial['case']}"
@@ -155,7 +152,7 @@ def _row(number: int, raw: dict[str, Any], plan: RunPlan, book: PriceBook) -> It
         observed,
         without_cache,
         raw.get("harness_cost_usd"),
-        *(sum(usage.get(key, 0) for usage in usages) for key in TOKENS),
+        *_tokens(usages),
         *(phases.get(phase) for phase in PHASES),
         agent.get("peak_memory_mb"),
         agent.get("oom_killed", False),
@@ -163,6 +160,13 @@ def _row(number: int, raw: dict[str, Any], plan: RunPlan, book: PriceBook) -> It
         raw.get("tries", 1),
         raw["started_at"],
     )
+
+
+def _tokens(usages: Sequence[dict[str, Any]]) -> list[int]:
+    """Sums over the models of a trial, in ``TOKENS``' order."""
+    if len(usages) == 1:  # nearly always, and worth the line in a run of many trials
+        return [usages[0].get(key, 0) for key in TOKENS]
+    return [sum(usage.get(key, 0) for usage in usages) for key in TOKENS]
 
 
 def _headline(raw: dict[str, Any], plan: RunPlan) -> float | None:

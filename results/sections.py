@@ -8,7 +8,7 @@ from collections.abc import Callable
 import polars as pl
 
 from results import statistics
-from results.apart import apart, ranks
+from results.apart import apart_sections
 from results.blocks import Block
 from results.frame import PHASES
 from results.records import Outcome
@@ -22,9 +22,11 @@ def sections_of(block: Block) -> list[Section]:
     """Return the block's sections that have something to show."""
     counted = block.trials.filter(pl.col("outcome") != Outcome.CANCELLED.value)
     makers: tuple[Callable[[Block, pl.DataFrame], Section], ...] = (
-        apart, ranks, reliability, axes, clues, by_task, phases, solved_by, broken, resources, weights,
+        reliability, axes, clues, by_task, phases, solved_by, broken, resources, weights,
     )  # fmt: skip
-    made = [maker(block, counted) for maker in makers] if counted.height else []
+    if not counted.height:
+        return []
+    made = [*apart_sections(counted), *(maker(block, counted) for maker in makers)]
     return [section for section in made if section.rows]
 
 
