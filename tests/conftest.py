@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import meds_env
 import pytest
 
 from categories.catalog import find_task
@@ -45,6 +46,8 @@ def judge() -> Judge:
     """Return a function that runs a verifier by its contract: arguments in, one JSON verdict out."""
 
     def of(category: Category, submission: Path, gold: Path) -> dict[str, Any]:
+        if category.verifier_image != "verifier":
+            meds_env.ensure()
         numbers = dict(category.pass_rule.numbers)
         numbers |= {f"published_{name}": value for name, value in category.published_rule.numbers.items()}
         words = [

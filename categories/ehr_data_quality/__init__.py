@@ -1,0 +1,1 @@
+"""EHR data quality auditing."""
