@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
+from containers.box import EngineError
 from results.records import Event, Outcome, TrialRecord
 from runners.errors import CONFIGURATION_CLASSES
 from runners.place import Job, Place
@@ -206,7 +207,8 @@ class Pool:
 
         def beat() -> None:
             while gateway is not None and not over.wait(HEARTBEAT_S):
-                gateway.heartbeat()
+                with contextlib.suppress(EngineError):  # trials say it when the gateway is gone
+                    gateway.heartbeat()
 
         thread = threading.Thread(target=beat, daemon=True, name="heartbeat")
         thread.start()
