@@ -5,8 +5,10 @@ from categories.staging import StagingError
 from containers.agents import AgentError
 from containers.box import EngineError
 from results.blocks import MixError
+from results.compare import CompareError
 from results.folder import RunFolderError
 from results.pricing import PriceFileError
+from results.site.build import SiteError
 from runners.harness import HarnessError
 from runners.keys import KeyMissingError
 from runners.verify import VerifierError
@@ -15,6 +17,7 @@ from suite.request import RequestError
 EXPECTED = (
     AgentError,
     CatalogError,
+    CompareError,
     EngineError,
     HarnessError,
     KeyMissingError,
@@ -22,6 +25,7 @@ EXPECTED = (
     PriceFileError,
     RequestError,
     RunFolderError,
+    SiteError,
     StagingError,
     VerifierError,
 )

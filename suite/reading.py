@@ -74,13 +74,21 @@ def show(task_id: str, *, scale: str, figure: Path | None, seed: str | None, wit
     return 0
 
 
-def report(runs: Sequence[Path], *, form: str, mix: bool, prices: Path | None, brief: bool) -> int:
+def report(
+    runs: Sequence[Path], *, form: str, mix: bool, prices: Path | None, brief: bool, with_published: bool
+) -> int:
     """Print the report of one or several runs."""
     if form not in FORMATS:
         raise RequestError(f"--format {form}: must be {', '.join(FORMATS)}")
     folders = [RunFolder.open(path.resolve()) for path in runs]
     book = read_price_file(prices) if prices else price_book(folders[0].plan)
-    typer.echo(FORMATS[form](build_report(folders, prices=book, mix=mix, details=not brief)).rstrip("\n"))
+    typer.echo(
+        FORMATS[form](
+            build_report(
+                folders, prices=book, mix=mix, details=not brief, trajectories=not brief, with_published=with_published
+            )
+        ).rstrip("\n")
+    )
     return 0
 
 

@@ -57,9 +57,13 @@ def report(
         Path | None, typer.Option("--prices", help="TOML file of prices that override the dated table.")
     ] = None,
     brief: Annotated[bool, typer.Option("--brief", help="The main table and its warnings only.")] = False,
+    with_published: Annotated[
+        bool, typer.Option("--with-published", help="Add the published agents, in a table apart.")
+    ] = False,
 ) -> None:
     """Report on runs: success with its interval, metric, minutes, cost, broken and missing trials."""
-    raise typer.Exit(load("suite.reading:report")(runs, form=format, mix=mix, prices=prices, brief=brief))
+    call = load("suite.reading:report")
+    raise typer.Exit(call(runs, form=format, mix=mix, prices=prices, brief=brief, with_published=with_published))
 
 
 def logs(

@@ -1,0 +1,105 @@
+"""``compare``, ``pareto``, ``site``, ``view``, ``export``, ``plan``."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from categories.catalog import select_tasks
+from results.blocks import split
+from results.compare import compare, sections_of_comparison
+from results.figures import save_frontier
+from results.folder import open_all
+from results.frame import export_parquet, planned_frame, trial_frame
+from results.frontier import Frontier, frontier_of, frontier_section, published_frontier
+from results.planning import detect_section
+from results.power import Design
+from results.pricing import PriceBook, read_price_file
+from results.render import sections_as_markdown, sections_as_text
+from results.site.build import Options, build_site
+from results.site.serve import serve_site
+from results.tables import Section
+from suite.request import RequestError
+
+FIGURES = (".svg", ".png")
+
+
+def compare_agents(a: str, b: str, runs: Sequence[Path], *, markdown: bool, prices: Path | None) -> int:
+    found = compare(open_all(runs), a, b, prices=book(prices))
+    typer.echo(found.verdict())
+    _print(sections_of_comparison(found), markdown=markdown)
+    return 0
+
+
+def pareto(
+    runs: Sequence[Path],
+    *,
+    figure: Path | None,
+    minutes: bool,
+    with_published: bool,
+    markdown: bool,
+    mix: bool,
+    prices: Path | None,
+) -> int:
+    """Print a frontier per block of comparable runs, and draw them side by side."""
+    if figure is not None and figure.suffix not in FIGURES:
+        raise RequestError(f"--figure {figure}: must end in {' or '.join(FIGURES)}")
+    folders, measure = open_all(runs), "minutes" if minutes else "cost"
+    blocks = split(folders, trial_frame(folders, book(prices)), planned_frame(folders), mix=mix)
+    panels: list[Frontier] = [frontier_of(block, measure) for block in blocks]
+    if with_published:
+        panels.append(published_frontier(measure))
+    _print([frontier_section(panel) for panel in panels], markdown=markdown)
+    if figure is not None:
+        save_frontier(panels, figure)
+        typer.echo(f"wrote {figure}")
+    return 0
+
+
+def write_site(
+    runs: Sequence[Path], out: Path, *, with_gold: bool, with_published: bool, mix: bool, prices: Path | None
+) -> int:
+    options = Options(with_gold=with_gold, with_published=with_published, mix=mix)
+    typer.echo(build_site(open_all(runs), out, options, prices=book(prices)))
+    return 0
+
+
+def view_site(
+    runs: Sequence[Path], port: int, *, with_gold: bool, with_published: bool, mix: bool, prices: Path | None
+) -> int:
+    """Serve until Ctrl-C."""
+    options = Options(with_gold=with_gold, with_published=with_published, mix=mix, refresh_s=5)
+    try:
+        serve_site(open_all(runs), options, port=port, prices=book(prices), ready=typer.echo)
+    except KeyboardInterrupt:
+        typer.echo("stopped", err=True)
+    return 0
+
+
+def export(form: str, runs: Sequence[Path], out: Path, *, prices: Path | None) -> int:
+    if form != "parquet":
+        raise RequestError(f"export {form}: the format must be parquet")
+    rows = export_parquet(open_all(runs), out, book(prices))
+    typer.echo(f"wrote {rows} trials to {out}")
+    return 0
+
+
+def plan_to_detect(
+    points: float, globs: Sequence[str], categories: Sequence[str], *, instances: int, trials: int
+) -> int:
+    """Print the designs that detect a difference; twins that share a draw are one template."""
+    if not 0 < points < 100:
+        raise RequestError(f"--detect {points:g}: must lie between 0 and 100 points")
+    tasks = select_tasks(globs, categories)
+    templates = len({(task.category.id, task.data_case) for task in tasks})
+    _print([detect_section(points / 100, Design(templates, instances, trials))], markdown=False)
+    return 0
+
+
+def book(prices: Path | None) -> PriceBook:
+    """Return the user's prices above the dated table."""
+    return read_price_file(prices) if prices else PriceBook()
+
+
+def _print(sections: list[Section], *, markdown: bool) -> None:
+    typer.echo((sections_as_markdown if markdown else sections_as_text)(sections).rstrip("\n"))
