@@ -11,7 +11,7 @@ from results.compare import compare, sections_of_comparison
 from results.figures import save_frontier
 from results.folder import open_all
 from results.frame import export_parquet, planned_frame, trial_frame
-from results.frontier import Frontier, frontier_of, frontier_section, published_frontier
+from results.frontier import Frontier, Measure, frontier_of, frontier_section, published_frontier
 from results.planning import detect_section
 from results.power import Design
 from results.pricing import PriceBook, read_price_file
@@ -44,7 +44,8 @@ def pareto(
     """Print a frontier per block of comparable runs, and draw them side by side."""
     if figure is not None and figure.suffix not in FIGURES:
         raise RequestError(f"--figure {figure}: must end in {' or '.join(FIGURES)}")
-    folders, measure = open_all(runs), "minutes" if minutes else "cost"
+    folders = open_all(runs)
+    measure: Measure = "minutes" if minutes else "cost"
     blocks = split(folders, trial_frame(folders, book(prices)), planned_frame(folders), mix=mix)
     panels: list[Frontier] = [frontier_of(block, measure) for block in blocks]
     if with_published:
