@@ -5,7 +5,7 @@ intervals that allow for clustering rest on a stated ICC.
 """
 
 import itertools
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 
 from results import comparisons
