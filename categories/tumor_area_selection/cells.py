@@ -30,7 +30,7 @@ def zone(
         wx = x + 9 * noise(table, x * 0.10, y * 0.10) + 16 * noise(table, x * 0.03 + 50, y * 0.03)
         wy = y + 9 * noise(table, x * 0.10 + 99, y * 0.10) + 16 * noise(table, x * 0.03, y * 0.03 + 50)
         first, second, own, dx, dy = mosaic(wx, wy, size, salts[S_MOSAIC] + np.uint32(7919 * number))
-        outer = 0.30 + 0.26 * own
+        outer = 0.36 + 0.22 * own
         rim = (1.7 + 1.3 * own) * row[t.DIAMETER] / size
         if second - first < 0.06 or first > outer:
             return MATRIX, 0.0, 0.0

@@ -1,6 +1,5 @@
 """What readers of a slide could measure in its tiles: colour, counts, bytes; and, honestly, the nuclei."""
 
-import os
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ FOLDER = Path(__file__).parents[2] / "categories" / "tumor_area_selection"
 SIMPLE = ("mean", "red", "blue", "saturation", "red_od", "sd_red_od", "haematoxylin", "count", "dark", "gradient")
 COLOUR, COUNT, EIGHT = slice(0, 7), 7, [1, 2, 3, 4, 5, 7, 8, 9]
 PATCH_PX = 384
-PER_SIDE = int(os.environ.get("PS", "3"))
+PER_SIDE = 4
 
 
 def draw_of(case: str, seed: str, scale: str) -> Draw:
