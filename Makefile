@@ -10,6 +10,7 @@ demo: .venv/demo engine            ## a real run in real containers, ending in a
 	    && echo && echo "The whole report: $(HAB) report runs/$$run"
 
 test: .venv/test engine check      ## everything that the CI runs
+	@scripts/browser.sh
 	.venv/bin/pytest -q -m "not full" -n 2 --dist loadgroup --durations=15
 
 test-full: .venv/test engine       ## full scale: hours on two cores

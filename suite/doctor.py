@@ -23,6 +23,8 @@ from runners.opening import host_helper
 from runners.readiness import harness_state
 
 FREE_GB = 20
+OPTIONAL = ("harness ", "source ")
+"""Checks of what a run may do without; marked ``--`` where it is not ready."""
 ROOMS = ("suite", "categories", "containers", "runners", "results", "verifiers_hidden")
 
 
@@ -44,10 +46,11 @@ def doctor(*, as_json: bool) -> int:
         typer.echo(json.dumps([asdict(check) for check in checks], indent=1))
     else:
         for check in checks:
-            typer.echo(f"{'ok  ' if check.ok else 'FIX '} {check.name:<28} {check.detail}")
+            mark = "ok  " if check.ok else "--  " if check.name.startswith(OPTIONAL) else "FIX "
+            typer.echo(f"{mark} {check.name:<28} {check.detail}")
             if check.repair:
                 typer.echo(f"     {'':<28} -> {check.repair}")
-    return 0 if all(check.ok for check in checks if not check.name.startswith(("harness ", "source "))) else 2
+    return 0 if all(check.ok for check in checks if not check.name.startswith(OPTIONAL)) else 2
 
 
 def _checks() -> Iterator[Check]:

@@ -1,0 +1,16 @@
+"""Print the README's task table from the catalogue, so that no number stands twice."""
+
+from categories.catalog import load_catalog
+
+
+def rows() -> list[str]:
+    """Return one table row per category."""
+    return [
+        f"| `{category.id}` | {len(category.cases)} | `{category.submission.path}` | "
+        f"{category.headline.metric} ({category.headline.direction} is better) | {category.pass_rule.sentence()} |"
+        for category in load_catalog()
+    ]
+
+
+if __name__ == "__main__":
+    print("\n".join(rows()))
