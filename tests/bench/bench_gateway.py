@@ -1,6 +1,6 @@
 """What the gateway costs: milliseconds a request, delay of a stream, time to each CLI's first request, twelve at once.
 
-``python tests/bench/bench_gateway.py [requests|clis|runs]``, all without a word. Prints one JSON object a line.
+``python tests/bench/bench_gateway.py [requests|clis|twelve|runs]``, all without a word. Prints one JSON object a line.
 """
 
 import http.client
@@ -82,12 +82,16 @@ def requests(stage: Stage) -> None:
 
 
 def clis(stage: Stage) -> None:
-    """Time each CLI from opening its box to its first request, then twelve sessions at once."""
+    """Time each CLI from opening its box to its first request."""
     for name in MODELS:
         runs = [drive(stage, name, SOLVE) for _ in range(3)]
         first = statistics.median(run.first_request_s or 0 for run in runs)
         whole = statistics.median(run.seconds for run in runs)
         print(json.dumps({"bench": "cli", "cli": name, "first_request_s": round(first, 2), "whole_s": round(whole, 2)}))
+
+
+def twelve(stage: Stage) -> None:
+    """Time twelve sessions at once."""
     names = ["codex", "claude-code", "copilot-cli"] * 4
     began = time.monotonic()
     with ThreadPoolExecutor(12) as pool:
@@ -113,8 +117,8 @@ def main() -> None:
     """Run what was asked for."""
     with tempfile.TemporaryDirectory() as folder:
         stage = make_stage(Path(folder))
-        for part in sys.argv[1:] or ["requests", "clis", "runs"]:
-            {"requests": requests, "clis": clis, "runs": runs}[part](stage)
+        for part in sys.argv[1:] or ["requests", "clis", "twelve", "runs"]:
+            {"requests": requests, "clis": clis, "twelve": twelve, "runs": runs}[part](stage)
 
 
 if __name__ == "__main__":
