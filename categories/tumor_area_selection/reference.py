@@ -18,14 +18,16 @@ from scipy import ndimage as ndi
 DATA = Path(os.environ.get("HAB_DATA", "/workspace/data"))
 OUT = Path(os.environ.get("HAB_SUBMISSION", "/workspace/submission"))
 TILE_PX = 4096
-PER_SIDE = 6
+PER_SIDE = 4
 """Windows along a tile."""
 WINDOW_PX = 352
 MICRONS = 0.25
 WIDE_UM = 10.2
 """Inscribed diameter from which a nucleus is no lymphocyte, endothelium or histiocyte: half as much again."""
-WIDE_PER_MM2 = 140
-"""Density of wide nuclei from which a window is called tumour."""
+WIDE_PER_MM2 = 90
+"""Density of wide nuclei from which the smoothed map is called tumour."""
+TYPICAL_PER_MM2 = 300
+"""What tumour reaches nearly everywhere: more counts no more."""
 
 
 def red_density(rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -111,7 +113,7 @@ def score_map(path: Path, columns: int, rows: int) -> NDArray[np.float64]:
 
 def tumour_tiles(scores: NDArray[np.float64], width: int, height: int) -> list[list[int]]:
     """Return the tiles of which a fifth is tumour, from the smoothed scores of windows."""
-    smooth = ndi.gaussian_filter(np.minimum(scores, 2 * WIDE_PER_MM2), 0.8)
+    smooth = ndi.gaussian_filter(np.minimum(scores, TYPICAL_PER_MM2), 0.8)
     called = smooth > WIDE_PER_MM2
     tiles = []
     for y, x in np.ndindex(scores.shape[0] // PER_SIDE, scores.shape[1] // PER_SIDE):
