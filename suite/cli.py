@@ -39,7 +39,7 @@ def options(
 def main() -> None:
     """Run the command line; expected errors are one line on standard error, exit status 2."""
     try:
-        app()
+        app(prog_name="hab-suite")
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
