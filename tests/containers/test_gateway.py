@@ -85,6 +85,51 @@ def test_usage_is_metered_exactly_and_the_key_is_swapped(tmp_path: Path, api: st
     assert "hello" not in report.message
 
 
+@pytest.mark.parametrize(
+    ("upstream", "sent"),
+    [
+        (
+            {"auth": "api-key", "query": {"api-version": "preview"}},
+            {"api-key": "canary-own", "path": "/v1/chat/completions?api-version=preview"},
+        ),
+        (
+            {"auth": "bearer", "headers": {"chatgpt-account-id": "acc"}},
+            {"authorization": "Bearer canary-own", "chatgpt-account-id": "acc", "path": "/v1/chat/completions"},
+        ),
+        ({"auth": "none", "key": ""}, {"authorization": "", "path": "/v1/chat/completions"}),
+    ],
+)
+def test_other_ways_of_being_let_in(tmp_path: Path, upstream: dict, sent: dict) -> None:
+    with StubModel(script()) as stub:
+        words = {"name": "openai", "dialect": "openai", "base_url": f"{stub.url}/v1", "key": "canary-own", **upstream}
+        with gateway(tmp_path, GatewaySettings((Upstream(**words),))) as run:
+            door = run.open_door("t/1")
+            forged = {"chatgpt-account-id": "other", "OpenAI-Organization": "other", "Cookie": "a=b"}
+            assert call(door, PATHS["chat"] + "?key=box", body("chat"), headers=forged)[0] == 200
+    (request,) = stub.requests
+    assert {name: request.headers.get(name, "") for name in sent if name != "path"} == {
+        name: value for name, value in sent.items() if name != "path"
+    }
+    assert request.path == sent["path"]
+    assert not {"openai-organization", "cookie"} & request.headers.keys()
+
+
+def test_a_subscriptions_header_is_added_to_the_clients_own(tmp_path: Path) -> None:
+    with StubModel(script()) as stub:
+        upstream = Upstream(
+            "anthropic", "anthropic", stub.url, "bearer", "canary-sub", headers={"anthropic-beta": "oauth-2025-04-20"}
+        )
+        with gateway(tmp_path, GatewaySettings((upstream,))) as run:
+            door = run.open_door("t/1")
+            for headers in ({"anthropic-beta": "effort-2025-11-24"}, {}):
+                assert call(door, PATHS["messages"], body("messages"), headers=headers)[0] == 200
+    assert [request.headers["anthropic-beta"] for request in stub.requests] == [
+        "effort-2025-11-24,oauth-2025-04-20",
+        "oauth-2025-04-20",
+    ]
+    assert {request.headers["authorization"] for request in stub.requests} == {"Bearer canary-sub"}
+
+
 def test_keys_are_in_no_argument_no_environment_and_no_specification(tmp_path: Path) -> None:
     engine = HostEngine()
     with StubModel(script()) as stub:

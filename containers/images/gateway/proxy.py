@@ -131,11 +131,9 @@ class Proxy:
 
     async def _stream(self, request: web.Request, exchange: Exchange, body: bytes, meter: Meter) -> web.StreamResponse:
         upstream = exchange.route.upstream
-        headers = {name: value for name, value in request.headers.items() if name.lower() not in KEPT_BACK}
-        for name, value in upstream.credentials().items():
-            headers[name] = (
-                f"{headers[name]},{value}" if name.lower() == "anthropic-beta" and name in headers else value
-            )
+        headers = {name.lower(): value for name, value in request.headers.items() if name.lower() not in KEPT_BACK}
+        for name, value in ((name.lower(), value) for name, value in upstream.credentials().items()):
+            headers[name] = f"{headers[name]},{value}" if name == "anthropic-beta" and name in headers else value
         query = {name: value for name, value in request.query.items() if name != "key"} | dict(upstream.query)
         try:
             answer = await self._session.request(
