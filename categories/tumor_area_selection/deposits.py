@@ -44,7 +44,7 @@ def plan(rng: np.random.Generator, area_mm2: float, scale: Scale) -> list[tuple[
 
     large = LARGE[scale]
     first = int(rng.integers(3))
-    found = [("tumour", t.MORPHOLOGIES[(first + i) % 3], rng.uniform(*large)) for i in range(count(0.145, 3))]
+    found = [("tumour", t.MORPHOLOGIES[(first + i) % 3], rng.uniform(*large)) for i in range(count(0.145, 4))]
     found += [("tumour", str(rng.choice(t.MORPHOLOGIES)), rng.uniform(0.08, 0.28)) for _ in range(count(0.06, 1))]
     for i in range(count(0.17, 3)):
         found.append((LOOK_ALIKES[(first + i) % 3], str(rng.choice(["solid", "infiltrating"])), rng.uniform(*large)))

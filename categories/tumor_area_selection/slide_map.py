@@ -17,14 +17,14 @@ POSITIVE_SHARE = 0.20
 GREY = (0.12, 0.30)
 """Tiles in this band are few: an honest reader may take them either way."""
 MAX_GREY = 0.10
-"""Of the number of positive tiles."""
-LEAST_POSITIVE = {"full": 12, "small": 3}
-SIDE_PX = {"full": (95_000, 103_000), "small": (19_456, 20_992)}
+"""Of the number of positive tiles; one is always allowed."""
+LEAST_POSITIVE = {"full": 12, "small": 5}
+SIDE_PX = {"full": (95_000, 103_000), "small": (23_552, 25_088)}
 NODE_MM = {
     ("full", 1): ((6.0, 6.8), (4.2, 4.9)),
     ("full", 2): ((4.2, 4.8), (3.1, 3.6)),
     ("full", 3): ((3.5, 4.1), (2.6, 3.0)),
-    ("small", 1): ((1.60, 1.75), (1.35, 1.45)),
+    ("small", 1): ((2.00, 2.15), (1.65, 1.80)),
 }
 """Half axes of a node, long and short, by scale and number of sections."""
 SHIFT_CELLS = 48
@@ -73,7 +73,7 @@ def draw_map(draw: Draw) -> SlideMap:
 
 def _acceptable(shares: NDArray[np.float64], scale: Scale) -> bool:
     positive = int((shares >= POSITIVE_SHARE).sum())
-    return positive >= LEAST_POSITIVE[scale] and _grey(shares) <= MAX_GREY * positive
+    return positive >= LEAST_POSITIVE[scale] and _grey(shares) <= max(1, MAX_GREY * positive)
 
 
 def _grey(shares: NDArray[np.float64]) -> int:

@@ -21,6 +21,8 @@ from categories.tumor_area_selection.tissues import FAT
 FOLDER = Path(__file__).parents[2] / "categories" / "tumor_area_selection"
 SIMPLE = ("mean", "red", "blue", "saturation", "red_od", "sd_red_od", "haematoxylin", "count", "dark", "gradient")
 COLOUR, COUNT, EIGHT = slice(0, 7), 7, [1, 2, 3, 4, 5, 7, 8, 9]
+SCORE = 8
+"""Column of the reference's score among the nuclear statistics."""
 PATCH_PX = 384
 PER_SIDE = 4
 
@@ -200,5 +202,7 @@ def bounds(read: Read) -> dict[str, tuple[float, float, float]]:
     out["forest_patches"] = limits(labels, by_tile(read, patches), read.tile_slide)
     patches = held_out(trees, read.nuclei, read.patch_share > 0.5, read.slide)
     out["nuclei"] = limits(labels, by_tile(read, patches), read.tile_slide)
+    counted = np.minimum(read.nuclei[:, SCORE], reference.TYPICAL_PER_MM2)
+    out["wide_nuclei"] = limits(labels, by_tile(read, counted), read.tile_slide)
     out["nuclei_squared"] = limits(labels, by_tile(read, patches**2), read.tile_slide)
     return out
