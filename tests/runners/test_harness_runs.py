@@ -161,6 +161,16 @@ def test_a_spendthrift_is_stopped_at_its_limit_and_the_run_goes_on(tmp_path: Pat
         assert record["usage"][0]["requests"] == 4, "within one request of the limit"
 
 
+def test_a_run_that_has_spent_its_money_starts_nothing_more(tmp_path: Path) -> None:
+    endless = Script(tuple(Turn(text="More.", shell="echo more", tokens=TOKENS) for _ in range(40)))
+    with StubModel(endless) as stub:
+        words = ("--harness", AGENTS[0], "--tasks", PASSES, "--trials", "4", "-j", "1")
+        done = suite(tmp_path, stub, *words, "--max-usd", str(3.5 * TURN_USD))
+    assert done.returncode == 1, done.stderr
+    assert [(r["outcome"], r["reason"]) for r in records(tmp_path)] == [("agent_error", "budget")]
+    assert len(stub.answered) == 4, "within one request of the limit"
+
+
 def test_a_wrong_key_pulls_the_brake_after_three_and_names_the_variable(tmp_path: Path) -> None:
     wrong = Script((Turn(failure=Failure(403, message="Incorrect API key provided")),))
     with StubModel(wrong) as stub:
