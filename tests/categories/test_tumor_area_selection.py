@@ -51,7 +51,9 @@ def test_opens_as_a_scanner_file_with_a_pyramid(staged_slide) -> None:
         for level, side in ((1, 256), (2, 64), (3, 16)):
             coarse = np.asarray(file.read_region(at, level, (side, side)).convert("RGB")).astype(float)
             mean = fine.reshape(side, 1024 // side, side, 1024 // side, 3).mean((1, 3))
-            assert np.abs(coarse - mean).mean() < (9 if level == 1 else 4), "each level is the mean of the one below"
+            # JPEG halves the colour's resolution and every pixel differs from the next: lightness is compared
+            assert np.abs((coarse - mean).mean((0, 1))).max() < 3, level
+            assert np.corrcoef(coarse.mean(2).ravel(), mean.mean(2).ravel())[0, 1] > 0.95, level
     columns, rows = manifest["grid"]["columns"], manifest["grid"]["rows"]
     assert (columns, rows) == (-(-manifest["width"] // 4096), -(-manifest["height"] // 4096))
     assert sorted(p.name for p in staged_slide.public.iterdir()) == ["manifest.json", "slide.svs"]
