@@ -161,35 +161,44 @@ def landmarks(lines: Timelines, patients: Array, first: Array) -> Array:
 
 def features(lines: Timelines, place: Array, time: Array) -> Array:
     """Return (rows, features): shares of categories by window, levels and changes of values, age and sex."""
-    width = lines.concepts
     windows = len(RECENT_DAYS)
-    coded = np.zeros((len(place), width * (windows + 1)), dtype=np.float32)
+    coded = np.zeros((len(place), lines.concepts * (windows + 1)), dtype=np.float32)
     valued = np.zeros((len(place), lines.labs * (windows * 2 + 1)), dtype=np.float32)
-    for row, (p, t) in enumerate(zip(place, time, strict=True)):
-        a = lines.edges[p]
-        start = lines.start[a : lines.edges[p + 1]]
-        stop = np.searchsorted(start, t)
-        begins = [np.searchsorted(start, t - days * DAY) for days in RECENT_DAYS]
-        oldest = begins[-1]
-        spans = [slice(a + b, a + stop) for b in begins] + [slice(a, a + oldest)]
-        means, sizes = [], []
-        for w, span in enumerate(spans):
-            concept = lines.concept[span]
-            counts = np.bincount(concept[concept >= 0], minlength=width)
-            coded[row, w * width : (w + 1) * width] = np.sqrt(counts / (counts.sum() + 10.0))
-            lab = lines.lab[span]
-            kept = lab >= 0
-            n = np.bincount(lab[kept], minlength=lines.labs)
-            total = np.bincount(lab[kept], weights=lines.z[span][kept], minlength=lines.labs)
-            means.append(total / np.maximum(n, 1))
-            sizes.append(n)
-        for w in range(windows):
-            shrunk = sizes[w] / (sizes[w] + 1.0)
-            change = np.where(sizes[-1] > 0, means[w] - means[-1], means[w] * 0.5) * shrunk
-            valued[row, 2 * w * lines.labs : (2 * w + 2) * lines.labs] = np.concatenate([means[w] * shrunk, change])
-        valued[row, 2 * windows * lines.labs :] = means[-1]
+    for p in np.unique(place):
+        at = np.flatnonzero(place == p)
+        concepts, sizes, totals = windowed(lines, p, time[at])
+        coded[at] = np.concatenate([np.sqrt(n / (n.sum(axis=1, keepdims=True) + 10.0)) for n in concepts], axis=1)
+        means = [total / np.maximum(n, 1) for total, n in zip(totals, sizes, strict=True)]
+        levels = []
+        for mean, n in zip(means[:windows], sizes[:windows], strict=True):
+            shrunk = n / (n + 1.0)
+            change = np.where(sizes[-1] > 0, mean - means[-1], mean * 0.5) * shrunk
+            levels += [mean * shrunk, change]
+        valued[at] = np.concatenate([*levels, means[-1]], axis=1)
     age = (time - lines.age_from[place]) / YEAR
     return np.column_stack([coded, valued, age, age**2 / 100, lines.male[place]])
+
+
+def windowed(lines: Timelines, p: int, time: Array) -> tuple[list[Array], list[Array], list[Array]]:
+    """Return for one patient (times, items) in each recent window and before: categories, values, their sum.
+
+    Events are sorted once into the stretches between all borders; sums of stretches serve every time.
+    """
+    span = slice(lines.edges[p], lines.edges[p + 1])
+    borders = [time, *(time - days * DAY for days in RECENT_DAYS)]
+    edges = np.unique(borders)
+    stretch = np.searchsorted(edges, lines.start[span], side="right")
+
+    def windows(item: Array, width: int, weights: Array | None = None) -> list[Array]:
+        kept = item >= 0
+        cell = stretch[kept] * width + item[kept]
+        weights = None if weights is None else weights[kept]
+        sums = np.bincount(cell, weights, (len(edges) + 1) * width).reshape(-1, width).cumsum(axis=0)
+        until, *since = (sums[np.searchsorted(edges, border)] for border in borders)
+        return [*(until - before for before in since), since[-1]]
+
+    concept, lab, z = lines.concept[span], lines.lab[span], lines.z[span]
+    return windows(concept, lines.concepts), windows(lab, lines.labs), windows(lab, lines.labs, z)
 
 
 def fit_predict(train: Array, label: Array, weight: Array, test: Array) -> Array:

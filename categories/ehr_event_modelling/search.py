@@ -23,7 +23,11 @@ def search(case: str) -> dict[str, object]:
     category = load_category(Path(__file__).parent)
     draw = Draw(case, category.cases[case], case_key(DEFAULT_SEED, category.id, case, 0), "full")
     with tempfile.TemporaryDirectory() as folder:
-        world = World.of(draw, Path(folder) / "events.csv")
+        return {"case": case, **best_settings(World.of(draw, Path(folder) / "events.csv"))}
+
+
+def best_settings(world: World) -> dict[str, object]:
+    """Return the point of the grid with the best AUROC on the validation split, fitted on the train split."""
     train, val = world.rows_of(0), world.rows_of(1)
     label = world.cohort.rows[:, 2]
     data = as_dataset(world.features[train], label[train])
@@ -35,7 +39,7 @@ def search(case: str) -> dict[str, object]:
         score = np.asarray(model.predict(world.features[val]), dtype=np.float64)
         reached[place] = expected_auroc(score, label[val].astype(np.float64))
     best = max(reached, key=lambda place: reached[place])
-    return {"case": case, **GRID[best], "validation_auroc": round(reached[best], 4)}
+    return {**GRID[best], "validation_auroc": round(reached[best], 4)}
 
 
 def main() -> None:

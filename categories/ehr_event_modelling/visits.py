@@ -11,7 +11,7 @@ from categories.ehr_event_modelling.cohort import NEVER, YEAR, Cohort
 from categories.ehr_event_modelling.vocabulary import EMERGENCY, INPATIENT, OFFICE, Floats, Ints, Vocabulary
 
 DAY = 1440
-VISITS_Y = (12.0, 0.9)
+VISITS_Y = (12.8, 0.95)
 """Office and emergency visits per year."""
 
 
