@@ -11,8 +11,9 @@ CONFIGURATION_CLASSES = frozenset({"auth", "model", "quota"})
 
 STATUSES = {401: "auth", 403: "auth", 404: "model", 408: "provider", 429: "rate_limit"}
 """HTTP status of an answer -> class; 500 and above are the provider's, the rest of 400 and above the request's."""
-ENDS = {"cut": "stream", "gone": "", "silence": "silence", "unreachable": "provider"}
-"""How an answer ended, as the gateway tells it -> class. ``gone``: the agent hung up, which says nothing."""
+ENDS = {"cut": "stream", "gone": "", "silence": "silence", "unreachable": "provider", "gateway": "gateway"}
+"""How an answer ended, as the gateway tells it -> class. ``gone``: the agent hung up, which says nothing; ``gateway``:
+the gateway itself is no more."""
 STOPS = {
     "refusal": "refusal",
     "content_filter": "refusal",
@@ -75,7 +76,8 @@ def class_of_answer(report: DoorReport) -> str:
 def settle(error_class: str, message: str, report: DoorReport | None) -> tuple[str, str]:
     """Return class and message of a trial's end from the agent's word and the gateway's.
 
-    The gateway knows what the model answered; the agent's words often do not say. Where the agent says that it came
+    The gateway knows what the model answered; the agent's words often do not say, and are the agent's own: a trial is
+    broken, or its harness stopped, by what the gateway saw and by nothing else. Where the agent says that it came
     to its end, errors on the way do not count; but a trial out of money is one, and a last answer that was refused or
     cut off by the model's own limit is no end.
     """
@@ -83,11 +85,9 @@ def settle(error_class: str, message: str, report: DoorReport | None) -> tuple[s
         return error_class, message
     if report.refusals.get("budget"):
         return "budget", "the limit of --max-usd or --max-usd-per-trial was reached"
-    seen = class_of_answer(report)
+    seen = class_of_answer(report) or ("gateway" if report.refusals.get("stale") else "")
     if not error_class and seen not in STOPS.values():
         return "", ""
-    return (
-        (seen, report.message or message or f"the model stopped: {report.last_stop}")
-        if seen
-        else (error_class, message)
-    )
+    if seen:
+        return seen, report.message or message or f"the model stopped: {report.last_stop}"
+    return ("crash" if error_class in ENVIRONMENT_CLASSES | CONFIGURATION_CLASSES else error_class), message

@@ -45,6 +45,9 @@ def test_words_have_a_class(text: str) -> None:
         ("", DoorReport(refusals={"budget": 1}), "budget"),
         ("crash", DoorReport(refusals={"budget": 2}, last_error="500", last_status=500), "budget"),
         ("", DoorReport(refusals={"hosted_tool": 3}), ""),
+        ("crash", DoorReport(last_error="gateway", message="the gateway is gone"), "gateway"),
+        ("", DoorReport(last_error="gateway", message="the gateway is gone"), ""),
+        ("crash", DoorReport(refusals={"stale": 1}, last_status=200), "gateway"),
     ],
 )
 def test_the_gateways_word_counts_where_it_has_one(own: str, report: DoorReport | None, expected: str) -> None:
@@ -55,3 +58,15 @@ def test_the_gateways_word_counts_where_it_has_one(own: str, report: DoorReport 
 
 def test_no_class_is_both_the_environments_and_the_configurations() -> None:
     assert not ENVIRONMENT_CLASSES & CONFIGURATION_CLASSES
+
+
+@pytest.mark.parametrize("line", ["wrote 512 rows", "429", "401 Unauthorized", "insufficient_quota", "timeout: idle"])
+@pytest.mark.parametrize("report", [DoorReport(), DoorReport(last_status=200), DoorReport(last_error="gone")])
+def test_an_agent_cannot_talk_its_trial_into_a_retry(line: str, report: DoorReport) -> None:
+    assert class_of(line) in ENVIRONMENT_CLASSES | CONFIGURATION_CLASSES
+    assert settle(class_of(line), line, report) == ("crash", line)
+
+
+@pytest.mark.parametrize("own", ["context", "refusal", "output_limit", "request", "crash", "tool"])
+def test_what_is_the_agents_own_doing_keeps_its_class(own: str) -> None:
+    assert settle(own, "said", DoorReport(last_status=200))[0] == own
