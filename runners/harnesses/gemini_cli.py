@@ -27,7 +27,8 @@ LEVELS = {"minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM", "high": "HIGH"
 class GeminiCli(CliHarness):
     """Effort is a thinking level, which this CLI takes by an alias of the model.
 
-    It has no switch against a GEMINI.md in the workspace (0.61.0); the tasks have none.
+    It has no switch against a GEMINI.md in the workspace (0.61.0: ``context.fileName`` adds a name, and drops none;
+    only an untrusted folder is not read, and there the agent may not act); the tasks have none.
     """
 
     name = "gemini-cli"
