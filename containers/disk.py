@@ -5,7 +5,7 @@ import secrets
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -184,7 +184,7 @@ def host_shell(script: str, arguments: tuple[str, ...]) -> None:
         raise EngineError(f"{' '.join(answer.stderr.split())} (exit {answer.returncode}).")
 
 
-def helper_shell(engine: Engine, image: str) -> Shell:
+def helper_shell(engine: Engine, image: str, labels: Mapping[str, str] | None = None) -> Shell:
     """Return a shell that runs in a container with the right to mount, for a user who has the engine but is not root.
 
     It enters the mount namespace of this very process, so that a disk appears where the orchestrator and the engine
@@ -200,6 +200,7 @@ def helper_shell(engine: Engine, image: str) -> Shell:
             user="0:0",
             limits=HELPER_LIMITS,
             host_helper=True,
+            labels=labels or {},
         )
         answer = engine.run(spec, timeout_s=HELPER_TIMEOUT_S)
         if answer.exit_code:

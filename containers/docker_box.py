@@ -30,6 +30,7 @@ class DockerBox:
         self._id = box_id
         self._stopping = threading.Lock()
         self._stopped = threading.Event()
+        self._dead = False
         self._memory = MemoryUse()
 
     @property
@@ -113,13 +114,14 @@ class DockerBox:
 
     def stop(self) -> None:
         with self._stopping:
-            if self._stopped.is_set():
+            if self._dead:
                 return
             self._memory = self._memory_use()
-            self._stopped.set()
+            self._stopped.set()  # wakes those who read from it, before the processes end
             with engine_errors("stop a box"), gone_is_fine():
                 self._api.kill(self._id, "SIGKILL")
                 self._api.wait(self._id, timeout=60)
+            self._dead = True  # only now: a kill that failed is tried again
 
     def state(self) -> BoxState:
         with engine_errors("inspect a box"):

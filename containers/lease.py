@@ -79,6 +79,15 @@ class RunLease:
         self._descriptor = None
 
 
+def is_ours(folder: Path) -> bool:
+    """Return whether a run's folder was made on this host: a cache may be shared, and locks do not always travel."""
+    try:
+        owner = json.loads((folder / OWNER).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return True  # torn by a crash before it was written
+    return bool(owner.get("host") == socket.gethostname())
+
+
 def is_held(lock: Path) -> bool:
     """Return whether a living process holds a lease; one that this user may not look at counts as held."""
     try:

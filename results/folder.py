@@ -38,7 +38,6 @@ class RunFolder:
         events.jsonl        append-only journal; the closing event of a trial holds its whole record
         seed                the seed itself, mode 0600: whoever has it can draw the gold
         lock                held by the orchestrator at work; names its process and host
-        doors/<random>/     the trials' sockets while they run
         trials/<category>/<case>/i<instance>/<harness>@<model>[@<effort>]/t<attempt>/     a ``TrialFolder``
         CONTAINS-REAL-DATA  only in the clinical edition
         .gitignore          ``*``: a run is never committed by accident
@@ -63,10 +62,6 @@ class RunFolder:
     @property
     def lock_file(self) -> Path:
         return self.path / "lock"
-
-    @property
-    def doors(self) -> Path:
-        return self.path / "doors"
 
     @property
     def trials(self) -> Path:

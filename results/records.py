@@ -172,6 +172,7 @@ class TrialRecord(Frozen):
     headline: float | None = None
     metrics: dict[str, float] = {}
     usage: tuple[Usage, ...] = ()
+    """Of all tries together."""
     harness_cost_usd: float | None = None
     """The agent's own figure, kept beside the computed one."""
     phases: tuple[Phase, ...] = ()

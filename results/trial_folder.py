@@ -17,7 +17,7 @@ class TrialFolder:
         agent/                raw logs as they came, agent/trajectory.json (ATIF v1.7)
         submission/           what was collected
         verifier/             verdict.json and log.txt; a rescore writes verifier.1/, verifier.2/ ...
-        tries/<n>/            the same, of tries that broke or were interrupted
+        tries/<n>/            the same, of tries that broke or were interrupted; a broken one's record is try.json
     """
 
     def __init__(self, path: Path) -> None:
@@ -104,6 +104,10 @@ class TrialFolder:
             raise FileExistsError(f"{self.record_file} exists: a record is never rewritten")
         self.path.mkdir(parents=True, exist_ok=True)
         write_atomically(self.record_file, record.model_dump_json(indent=1) + "\n")
+
+    def write_try(self, record: TrialRecord) -> None:
+        """Write the record of a try that broke and will be repeated; it moves to ``tries/<n>/`` with the rest."""
+        write_atomically(self.path / "try.json", record.model_dump_json(indent=1) + "\n")
 
     def read_record(self) -> TrialRecord:
         return TrialRecord.model_validate_json(self.record_file.read_bytes())

@@ -9,6 +9,7 @@ from categories.instruction import SUBMISSION_FOLDER
 from categories.spec import Submission
 from results.records import Collected
 from runners.archive import Archived, members
+from runners.text import clean
 
 LISTING_BYTES = 8 << 20
 """How much of the submission folder's archive is read to name the files that are there when the declared one is not."""
@@ -35,7 +36,7 @@ def collect_submission(box: Archived, declared: Submission, into: Path) -> Colle
     except _RefusedError as refused:
         return Collected(files=0, bytes=0, sha256="", refused=refused.reason, message=str(refused))
     except tarfile.TarError as error:
-        return Collected(files=0, bytes=0, sha256="", refused="unreadable", message=str(error))
+        return Collected(files=0, bytes=0, sha256="", refused="unreadable", message=clean(str(error)))
     digest = hashlib.sha256()
     size = 0
     for path in sorted(written):
@@ -99,12 +100,12 @@ def _take(
 
 
 def _check_member(member: tarfile.TarInfo, name: PurePosixPath, *, is_root: bool, folder: bool) -> None:
+    if name.is_absolute() or ".." in name.parts or not str(name).isprintable() or not str(name).isascii():
+        raise _RefusedError("bad_token", "a file name holds characters outside printable ASCII, or climbs out")
     if member.issym():
         raise _RefusedError("symlink", f"{name} is a symbolic link")
     if not (member.isdir() or member.isreg()) or (is_root and member.isdir() != folder):
         raise _RefusedError("not_regular_file", f"{name} is no {'folder' if folder and is_root else 'regular file'}")
-    if name.is_absolute() or ".." in name.parts or not str(name).isprintable() or not str(name).isascii():
-        raise _RefusedError("bad_token", "a file name holds characters outside printable ASCII, or climbs out")
 
 
 def _listing(box: Archived) -> list[str]:

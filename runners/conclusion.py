@@ -4,7 +4,9 @@ from datetime import UTC, datetime
 
 from results.records import AgentExit, Outcome, TrialRecord
 from runners.errors import ENVIRONMENT_CLASSES, settle
+from runners.place import Job, Place
 from runners.state import Trial
+from runners.text import clean
 
 
 def conclude(trial: Trial) -> TrialRecord:
@@ -25,12 +27,12 @@ def conclude(trial: Trial) -> TrialRecord:
         network=_network(trial),
         variant=staged.variant if staged else "",
         outcome=outcome,
-        reason=reason,
-        message=message,
+        reason=clean(reason),
+        message=clean(message),
         reward=verdict.reward if verdict else None,
         headline=verdict.headline if verdict else None,
         metrics=verdict.metrics if verdict else {},
-        usage=trial.usage,
+        usage=tuple(usage.model_copy(update={"model": clean(usage.model)}) for usage in trial.usage),
         harness_cost_usd=trial.reading.cost_usd,
         phases=tuple(trial.phases),
         started_at=trial.started_at,
@@ -38,7 +40,7 @@ def conclude(trial: Trial) -> TrialRecord:
         limits=trial.job.limits.model_copy(update={"disk": disk}),
         agent=_agent_exit(trial),
         submission=trial.collected,
-        warnings=tuple(trial.warnings),
+        warnings=tuple(clean(warning) for warning in trial.warnings),
     )
 
 
@@ -52,7 +54,8 @@ def _agent_exit(trial: Trial) -> AgentExit | None:
     if trial.exit is None:
         return None
     error_class, message = _agent_error(trial)
-    return trial.exit.model_copy(update={"error_class": error_class, "message": message or trial.exit.message})
+    said = clean(message or trial.exit.message)
+    return trial.exit.model_copy(update={"error_class": error_class, "message": said})
 
 
 def _agent_error(trial: Trial) -> tuple[str, str]:
@@ -83,3 +86,23 @@ def _outcome(trial: Trial) -> tuple[Outcome, str, str]:
     assert trial.verdict is not None
     outcome = Outcome.PASSED if trial.verdict.reward == 1 else Outcome.FAILED
     return outcome, trial.verdict.reason, trial.verdict.message
+
+
+def broken_record(place: Place, job: Job, error: Exception) -> TrialRecord:
+    """Return the record of a try that ended in a fault of the orchestrator itself."""
+    now = datetime.now(UTC)
+    plan = job.plan
+    return TrialRecord(
+        run_id=place.plan.run_id,
+        plan=plan,
+        edition=place.plan.edition,
+        scale=place.plan.scale,
+        seed_fingerprint=place.plan.seed_fingerprint,
+        task_version=place.plan.task_versions[plan.task],
+        outcome=Outcome.ENVIRONMENT_ERROR,
+        reason="orchestrator",
+        message=clean(f"{type(error).__name__}: {error}"),
+        started_at=now,
+        ended_at=now,
+        limits=job.limits,
+    )

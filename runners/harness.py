@@ -32,6 +32,10 @@ Say = Callable[[str], None]
 """Told what takes long, for people."""
 
 
+AGENT_OPTIONS = ("flags", "retries", "wire_api")
+"""What ``--agent-option`` may set: further flags of the CLI, its retries of model errors, Copilot's dialect."""
+
+
 class HarnessError(Exception):
     """The harness is unknown or not ready; the message says what to do. Raised before anything runs."""
 
@@ -138,6 +142,23 @@ def load_harness(name: str, options: HarnessOptions) -> Harness:
 def plan_harness(trial: TrialPlan, plan: RunPlan) -> tuple[Harness, HarnessOptions]:
     """Return the harness of a planned trial, made from the plan alone, so that ``resume`` finds the same."""
     name, _, argument = trial.harness.partition(":")
-    extra = {key: plan.options[key] for key in ("harness_file",) if key in plan.options}
-    options = HarnessOptions(argument, trial.model, trial.effort, plan.options.get("command", ""), extra)
+    command = plan.options.get("command", "")
+    options = HarnessOptions(argument, trial.model, trial.effort, command, extra_options(plan.options))
     return load_harness(name, options), options
+
+
+def extra_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Return what a plan's options hold for harnesses: ``agent_option`` lines (``NAME=value``) and ``harness_file``.
+
+    Raises:
+        HarnessError: a line is no ``NAME=value``, or names nothing that a harness reads.
+    """
+    found = {"harness_file": options["harness_file"]} if "harness_file" in options else {}
+    for line in options.get("agent_option", "").splitlines():
+        name, equals, value = line.partition("=")
+        if not equals or name not in AGENT_OPTIONS:
+            raise HarnessError(
+                f"--agent-option {line}: must be NAME=value with NAME one of {', '.join(AGENT_OPTIONS)}."
+            )
+        found[name] = value
+    return found

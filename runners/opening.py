@@ -1,7 +1,7 @@
 """Everything that must stand before the first trial: images, agents, the run's lease, the gateway; and its end."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +14,7 @@ from containers.box import Engine, EngineInfo
 from containers.disk import Shell, helper_shell, make_disk
 from containers.images import ensure_base, ensure_image, ensure_task_image, image_tag
 from containers.lease import RunLease
-from containers.reap import Reaped, reap
+from containers.reap import Reaped, reap, reap_predecessor
 from results.folder import RunFolder
 from results.records import TrialPlan
 from runners.cache import Cache
@@ -45,7 +45,8 @@ def open_place(
     harnesses = {(t.harness, t.model, t.effort): plan_harness(t, plan) for t in trials}
     with ExitStack() as stack:
         lease = stack.enter_context(RunLease(cache.mounts, plan.run_id))
-        helper = host_helper(engine, cache, say)
+        helper = host_helper(engine, cache, say, lease.labels)
+        say_reaped(reap_predecessor(engine, lease, helper), say)
         say_reaped(reap(engine, cache.mounts, helper), say)
         boxes = {name: task_image(engine, task, cache, say) for name, task in tasks.items()}
         judges = {t.category.id: verifier_image(engine, t.category, cache, say) for t in tasks.values()}
@@ -72,9 +73,9 @@ def open_place(
         yield place, [_job(trial, tasks[trial.task], harnesses, place) for trial in trials]
 
 
-def host_helper(engine: Engine, cache: Cache, say: Say) -> Shell | None:
+def host_helper(engine: Engine, cache: Cache, say: Say, labels: Mapping[str, str]) -> Shell | None:
     """Return what makes disks for a user who is not root; null for root, who needs none."""
-    return None if os.geteuid() == 0 else helper_shell(engine, ensure_base(engine, cache.locks, say))
+    return None if os.geteuid() == 0 else helper_shell(engine, ensure_base(engine, cache.locks, say), labels)
 
 
 def say_reaped(reaped: Reaped, say: Say) -> None:

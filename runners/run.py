@@ -10,10 +10,12 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from containers.box import EngineError
-from results.records import Event, Outcome, TrialRecord
+from results.records import Event, Outcome, TrialRecord, Usage
+from runners.conclusion import broken_record
 from runners.errors import CONFIGURATION_CLASSES
 from runners.place import Job, Place
 from runners.trial import run_trial
+from runners.usage import add_up
 
 MAX_TRIES = 3
 BRAKE_AFTER = 3
@@ -21,6 +23,9 @@ RETRY_WAIT_S = {"rate_limit": (20.0, 60.0), "provider": (10.0, 30.0)}
 QUICK_RETRY_S = (0.5, 2.0)
 HEARTBEAT_S = 10.0
 
+Kind = Literal[
+    "run_started", "trial_started", "phase_started", "trial_retried", "trial_cancelled", "brake", "run_ended"
+]
 Observer = Callable[[Event], None]
 """Sees every event as it is written to the journal."""
 
@@ -29,6 +34,8 @@ Observer = Callable[[Event], None]
 class Stop:
     """How a run is stopped from outside: first nothing new, then nothing at all."""
 
+    started: threading.Event = field(default_factory=threading.Event)
+    """Set once trials run: before that there is nothing to finish, and a signal ends the opening at once."""
     no_more: threading.Event = field(default_factory=threading.Event)
     cancel: threading.Event = field(default_factory=threading.Event)
 
@@ -45,6 +52,8 @@ class RunEnd:
     brakes: tuple[str, ...]
     spent: str = ""
     """Says so where the run's budget was spent before its end."""
+    lost: tuple[str, ...] = ()
+    """Records that could not be written: what and why. ``resume`` runs these trials again."""
 
 
 class Budget:
@@ -117,9 +126,11 @@ class Pool:
         self._budget = Budget(place.machine.cpus, place.machine.memory_mb)
         self._brake = Brake()
         self._spent = ""
+        self._lost: list[str] = []
 
     def run(self, jobs: Sequence[Job]) -> RunEnd:
         """Run all jobs; returns when every one has ended, was cancelled, or was not started any more."""
+        self._stop.started.set()
         self.tell("run_started")
         with self._heartbeat(), ThreadPoolExecutor(self._workers, thread_name_prefix="trial") as threads:
             slots = threading.Semaphore(self._workers)
@@ -132,20 +143,22 @@ class Pool:
                 future.result()
         interrupted = self._stop.no_more.is_set()
         self.tell("run_ended", detail="interrupted" if interrupted else "finished")
-        return RunEnd(interrupted=interrupted, brakes=tuple(self._brake.pulled.values()), spent=self._spent)
+        return RunEnd(
+            interrupted=interrupted,
+            brakes=tuple(self._brake.pulled.values()),
+            spent=self._spent,
+            lost=tuple(self._lost),
+        )
 
-    def tell(
-        self,
-        kind: Literal[
-            "run_started", "trial_started", "phase_started", "trial_retried", "trial_cancelled", "brake", "run_ended"
-        ],
-        trial_id: str = "",
-        detail: str = "",
-    ) -> None:
+    def tell(self, kind: Kind, trial_id: str = "", detail: str = "") -> None:
         """Write an event to the journal and show it to the observer."""
         event = Event(at=datetime.now(UTC), kind=kind, trial_id=trial_id, detail=detail)
         self._place.folder.append(event)
-        self._observer(event)
+        self._show(event)
+
+    def _show(self, event: Event) -> None:
+        with contextlib.suppress(Exception):  # a closed terminal must not cost a verdict
+            self._observer(event)
 
     def _admit(self, job: Job, slots: threading.Semaphore) -> bool:
         while not self._stop.no_more.is_set():
@@ -164,6 +177,8 @@ class Pool:
     def _serve(self, job: Job, slots: threading.Semaphore) -> None:
         try:
             self._try_up_to_limit(job)
+        except Exception as error:  # noqa: BLE001 (one trial's fault must not end the others)
+            self._lost.append(f"{job.plan.trial_id}: {type(error).__name__}: {error}")
         finally:
             self._budget.give_back(job.limits.cpus, job.limits.memory_mb)
             slots.release()
@@ -171,22 +186,34 @@ class Pool:
     def _try_up_to_limit(self, job: Job) -> None:
         trial_id = job.plan.trial_id
         self.tell("trial_started", trial_id)
+        spent: tuple[Usage, ...] = ()
         for number in range(1, MAX_TRIES + 1):
-            record = run_trial(
-                self._place, job, self._stop.cancel, lambda phase: self.tell("phase_started", trial_id, phase)
-            )
+            record = self._try(job)
+            spent += record.usage
             if record.outcome is Outcome.CANCELLED:
                 self.tell("trial_cancelled", trial_id)
                 return
-            waits = RETRY_WAIT_S.get(record.reason, QUICK_RETRY_S)
-            if not record.outcome.broken or number == MAX_TRIES or self._stop.no_more.wait(waits[number - 1]):
-                self._close(record.model_copy(update={"tries": number}))
+            if not record.outcome.broken or number == MAX_TRIES:
+                self._close(record.model_copy(update={"tries": number, "usage": add_up(spent)}))
                 return
+            self._place.folder.trial(job.plan).write_try(record)
             self.tell("trial_retried", trial_id, record.message.splitlines()[0] if record.message else record.reason)
+            if self._stop.no_more.wait(RETRY_WAIT_S.get(record.reason, QUICK_RETRY_S)[number - 1]):
+                self.tell("trial_cancelled", trial_id)
+                return
+
+    def _try(self, job: Job) -> TrialRecord:
+        trial_id = job.plan.trial_id
+        try:
+            return run_trial(
+                self._place, job, self._stop.cancel, lambda phase: self.tell("phase_started", trial_id, phase)
+            )
+        except Exception as error:  # noqa: BLE001 (the orchestrator's own fault: broken, not failed)
+            return broken_record(self._place, job, error)
 
     def _close(self, record: TrialRecord) -> None:
         self._place.folder.finish(record)
-        self._observer(Event(at=datetime.now(UTC), kind="trial_ended", trial_id=record.plan.trial_id, record=record))
+        self._show(Event(at=datetime.now(UTC), kind="trial_ended", trial_id=record.plan.trial_id, record=record))
         if message := self._brake.see(record) or self._see_budget(record):
             self.tell("brake", detail=message)
 

@@ -16,6 +16,9 @@ BOX_ENV = {
 }
 ON_DISK = {"/workspace": "workspace", HOME: "home", "/tmp": "tmp"}  # noqa: S108 (in the box)
 """Where the box's writable folders lie on its disk."""
+MAKE_ENV = "/opt/bin/make-env"
+"""Makes ``~/env``: the agent's own Python, which sees the image's packages."""
+SETUP_S = 60
 SETUP_MARGIN_S = 120
 """The box ends by itself this long after the time limit, even if the orchestrator is gone."""
 IMAGE_UID = 1000
@@ -25,6 +28,11 @@ IMAGE_UID = 1000
 def box_uid() -> int:
     """Return the user id in the box: without root only the caller's own can write to a disk that the caller made."""
     return os.getuid() or IMAGE_UID
+
+
+def box_gid() -> int:
+    """Return the group id in the box, by the same rule."""
+    return os.getgid() if os.getuid() else IMAGE_UID
 
 
 @contextlib.contextmanager
@@ -41,13 +49,13 @@ def link_data(public: Path, mounts: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def hand_over(source: Path, target: Path, uid: int) -> None:
+def hand_over(source: Path, target: Path) -> None:
     """Copy a folder's content, if there is one, into a folder on the disk, owned by the box's user."""
     if not source.is_dir():
         return
     shutil.copytree(source, target, dirs_exist_ok=True)
     for path in (target, *target.rglob("*")):
-        os.chown(path, uid, uid)
+        os.chown(path, box_uid(), box_gid())
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
@@ -63,9 +71,11 @@ def write_as_agent(disk: Path, path: PurePosixPath, content: bytes) -> None:
             target = root / path.relative_to(mount)
             if not target.parent.resolve().is_relative_to(root):
                 raise ValueError(f"{path}: a link leads out of the box's disk")
+            made = [parent for parent in target.parents if not parent.exists()]
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)
             target.write_bytes(content)
-            os.chown(target, box_uid(), box_uid())
+            for fresh in (target, *made):
+                os.chown(fresh, box_uid(), box_gid())
             return
     raise ValueError(f"{path} is not under {', '.join(ON_DISK)}")

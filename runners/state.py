@@ -49,6 +49,17 @@ class Trial:
         self.broken_phase = ""
         self.broken_message = ""
 
+    def at_end(self, what: str, do: Callable[[], object]) -> None:
+        """Clean up when the trial ends; a fault there is a warning and keeps nothing else from being cleaned up."""
+
+        def guarded() -> None:
+            try:
+                do()
+            except Exception as error:  # noqa: BLE001 (the verdict is not lost for a mess)
+                self.warnings.append(f"{what} could not be cleaned up: {error}")
+
+        self.stack.callback(guarded)
+
     def disk_is_full(self) -> None:
         """Stop the box: called for a disk whose limit is only watched."""
         if self.dog is not None:

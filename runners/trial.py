@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from categories.instruction import render_instruction
@@ -22,7 +23,18 @@ from runners.collect import collect_submission
 from runners.conclusion import conclude
 from runners.harness import AgentFailedError, Seat
 from runners.place import Job, Place
-from runners.scene import BOX_ENV, HOME, SETUP_MARGIN_S, box_uid, hand_over, link_data, write_as_agent
+from runners.scene import (
+    BOX_ENV,
+    HOME,
+    MAKE_ENV,
+    SETUP_MARGIN_S,
+    SETUP_S,
+    box_gid,
+    box_uid,
+    hand_over,
+    link_data,
+    write_as_agent,
+)
 from runners.state import Notice, Trial
 from runners.usage import settle_usage
 from runners.verify import VerifierError, judge, write_perfect
@@ -40,11 +52,11 @@ def open_box(trial: Trial) -> None:
     """Make the disk, link the data under a random name, and start the box."""
     place, job = trial.place, trial.job
     assert trial.staged is not None
-    uid = box_uid()
-    trial.disk = place.make_disk(place.mounts, job.limits.storage_mb, uid, uid, over=trial.disk_is_full)
-    trial.stack.callback(trial.disk.close)
+    uid, gid = box_uid(), box_gid()
+    trial.disk = place.make_disk(place.mounts, job.limits.storage_mb, uid, gid, over=trial.disk_is_full)
+    trial.at_end("the disk", trial.disk.close)
     data = trial.stack.enter_context(link_data(trial.staged.public, place.mounts))
-    hand_over(trial.staged.workspace, trial.disk.path / "workspace", uid)
+    hand_over(trial.staged.workspace, trial.disk.path / "workspace")
     mounts = [
         Mount(trial.disk.path / "workspace", "/workspace", read_only=False),
         Mount(trial.disk.path / "home", HOME, read_only=False),
@@ -56,13 +68,13 @@ def open_box(trial: Trial) -> None:
         mounts.append(place.agents[job.harness.agent].mount)
     if place.gateway is not None and job.harness.needs_model:
         trial.door = place.gateway.open_door(job.plan.trial_id)
-        trial.stack.callback(place.gateway.close_door, trial.door)
+        trial.at_end("the door", partial(place.gateway.close_door, trial.door))
         mounts.append(trial.door.mount)
         env |= trial.door.env
     spec = BoxSpec(
         image=place.box_images[job.plan.task],
         command=("sleep", str(job.limits.agent_timeout_s + SETUP_MARGIN_S)),
-        user=f"{uid}:{uid}",
+        user=f"{uid}:{gid}",
         limits=BoxLimits(cpus=job.limits.cpus, memory_mb=job.limits.memory_mb, pids=job.limits.pids),
         mounts=tuple(mounts),
         env=env,
@@ -71,9 +83,18 @@ def open_box(trial: Trial) -> None:
         network="bridge" if place.plan.network == "open" else "none",
     )
     trial.box = place.engine.open(spec)
-    trial.stack.callback(trial.box.remove)
-    if trial.door is not None and trial.box.exec(trial.door.forwarder).exit_code != 0:
-        raise EngineError("the forwarder in the box did not start; the door to the model is shut")
+    trial.at_end("the box", trial.box.remove)
+    _set_up(trial.box, (MAKE_ENV,))
+    if trial.door is not None:
+        _set_up(trial.box, trial.door.forwarder)
+
+
+def _set_up(box: Box, command: tuple[str, ...]) -> None:
+    """Run one of our own commands in the box before the agent's time begins."""
+    finished = box.exec(command, timeout_s=SETUP_S)
+    if finished.exit_code != 0:
+        how = f"took more than {SETUP_S} s" if finished.timed_out else f"ended with status {finished.exit_code}"
+        raise EngineError(f"setting up the box: {command[0]} {how}")
 
 
 def run_agent(trial: Trial) -> None:
@@ -91,8 +112,8 @@ def run_agent(trial: Trial) -> None:
             trial.agent_error = error
         finally:
             trial.stopped_for = dog.reason
-            state = box.state()
             box.stop()
+            state = box.state()
             trial.exit = AgentExit(
                 exit_code=trial.finished.exit_code if trial.finished and not dog.reason else None,
                 timed_out=dog.reason == "timeout",
@@ -116,7 +137,7 @@ def _seat(trial: Trial, box: Box, disk: Disk, log: AgentLog) -> Seat:
         out = trial.stack.enter_context(_scratch(trial))
         assert trial.staged is not None
         write_perfect(trial.verifier_box, trial.job.task, trial.staged.gold, out)
-        hand_over(out, disk.path / "workspace" / "submission", box_uid())
+        hand_over(out, disk.path / "workspace" / "submission")
 
     return Seat(
         box=box,

@@ -1,5 +1,7 @@
 """Which tokens a trial used: the gateway saw them, the agent's own log is the cross-check."""
 
+from collections.abc import Iterable
+
 from results.records import Usage
 from runners.state import Trial
 
@@ -31,3 +33,14 @@ def differences(gateway: tuple[Usage, ...], own: tuple[Usage, ...]) -> list[str]
         if abs(seen - told) > TOLERANCE * max(seen, told):
             warnings.append(f"usage differs: {name} {seen} at the gateway, {told} in the agent's log")
     return warnings
+
+
+def add_up(usages: Iterable[Usage]) -> tuple[Usage, ...]:
+    """Return one usage per provider and model: what all tries of a trial have spent together."""
+    sums: dict[tuple[str, str], Usage] = {}
+    for usage in usages:
+        before = sums.get((usage.provider, usage.model))
+        names = [*COUNTED, "requests", "reasoning_tokens"]
+        total = {name: getattr(usage, name) + getattr(before, name) for name in names} if before else {}
+        sums[usage.provider, usage.model] = usage.model_copy(update=total)
+    return tuple(sums.values())

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from categories.spec import Task
 from containers.box import BoxLimits, BoxSpec, Captured, Engine, Mount
 from results.records import Collected, Verdict
+from runners.text import clean_tree
 
 VERIFIERS = Path(__file__).parent.parent / "verifiers_hidden"
 
@@ -61,8 +62,8 @@ def judge(box: VerifierBox, task: Task, submission: Path, gold: Path, collected:
     captured = _run(box, task, tuple(command), mounts)
     log.write_bytes(captured.stderr)
     try:
-        return Verdict.model_validate_json(captured.stdout.strip().splitlines()[-1])
-    except (IndexError, ValidationError) as error:
+        return Verdict.model_validate(clean_tree(json.loads(captured.stdout.strip().splitlines()[-1])))
+    except (IndexError, ValueError, ValidationError, RecursionError) as error:
         raise VerifierError(f"{task.category.id}: the verifier gave no verdict: {error}") from None
 
 

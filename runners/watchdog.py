@@ -5,7 +5,11 @@ import time
 from collections.abc import Callable
 from typing import Self
 
+from containers.box import EngineError
+
 POLL_S = 0.1
+STOP_RETRIES_S = (1.0, 5.0, 15.0)
+"""Pauses after a stop that the engine did not do: an agent must not go on beyond its limit."""
 
 
 class Watchdog:
@@ -35,6 +39,13 @@ class Watchdog:
             if self.reason or self._over.is_set():
                 return
             self.reason, self.message = reason, message
+        for pause_s in STOP_RETRIES_S:
+            try:
+                self._stop()
+            except EngineError:
+                time.sleep(pause_s)
+            else:
+                return
         self._stop()
 
     def _watch(self) -> None:

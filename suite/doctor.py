@@ -96,7 +96,7 @@ def _disk(engine: Engine, cache: Cache) -> Check:
     """Try it: the way that works is what trials will use."""
     try:
         with RunLease(cache.mounts, f"doctor-{os.getpid()}") as lease:
-            mode = best_mode(lease.folder, host_helper(engine, cache, lambda _: None))
+            mode = best_mode(lease.folder, host_helper(engine, cache, lambda _: None, lease.labels))
     except EngineError as error:
         return Check("box disks", ok=False, detail=str(error), repair="run as root, or as a user of the docker group")
     detail = {"loop": "hard limit by a loop device", "helper": "hard limit by a helper container"}

@@ -17,7 +17,7 @@ GB = 1e9
 def clean(*, images: bool) -> int:
     """Remove what dead runs left."""
     engine, cache = DockerEngine(), default_cache()
-    say_reaped(reap(engine, cache.mounts, host_helper(engine, cache, typer.echo)), typer.echo)
+    say_reaped(reap(engine, cache.mounts, host_helper(engine, cache, typer.echo, {})), typer.echo)
     if images:
         for tag in prune_images(engine, current_images()):
             typer.echo(f"removed image {tag}")

@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from itertools import product
+from pathlib import Path
 from urllib.parse import quote
 
-from categories.catalog import folder_digest, select_tasks
+from categories.catalog import select_tasks
+from categories.instruction import instruction_template
 from categories.seed import DEFAULT_SEED, fingerprint
-from categories.spec import Category, Task
+from categories.spec import Task
+from categories.staging import generator_digest
 from containers.box import EngineInfo
-from containers.images import image_tag
+from containers.images import image_tag, parent_of
 from results.records import Host, RunPlan, TrialPlan
-from runners.harness import HarnessOptions, load_harness
+from runners.harness import HarnessOptions, extra_options, load_harness
 from runners.verify import verifier_digest
 from suite.request import RequestError, RunRequest
 
@@ -69,7 +72,7 @@ def contenders(request: RunRequest) -> list[Contender]:
 
 def harness_extra(request: RunRequest) -> dict[str, str]:
     """Return what harnesses may read beyond model and effort."""
-    return {"harness_file": str(request.harness_file)} if request.harness_file else {}
+    return extra_options(_options(request))
 
 
 def plan_trials(
@@ -108,7 +111,7 @@ def make_plan(request: RunRequest, machine: EngineInfo) -> RunPlan:
         public_seed=request.seed == DEFAULT_SEED,
         network=request.network,
         options=_options(request),
-        task_versions={task.id: task_version(task.category) for task in tasks},
+        task_versions={task.id: task_version(task) for task in tasks},
         titles={name: category.title for name, category in used.items()},
         headlines={
             name: (category.headline.metric, category.headline.direction, category.headline.missing)
@@ -122,9 +125,11 @@ def make_plan(request: RunRequest, machine: EngineInfo) -> RunPlan:
     )
 
 
-def task_version(category: Category) -> str:
-    """Return the digest of the category folder, its verifier and its images: what a score depends on."""
-    parts = (folder_digest(category.folder), verifier_digest(category.id), image_tag(category.image, {}))
+def task_version(task: Task) -> str:
+    """Return the digest of generator, instruction, verifier and images: what a score depends on."""
+    category = task.category
+    images = (image_tag(category.image, {}), image_tag(parent_of(category.verifier_image), {}))
+    parts = (generator_digest(task), instruction_template(task), verifier_digest(category.id), *images)
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
 
@@ -142,7 +147,14 @@ def _options(request: RunRequest) -> dict[str, str]:
     words = request.model_dump(exclude={"seed", "harness", "model", "effort", "trials", "instances", "out", "key_file"})
     defaults = RunRequest(harness=("nop",)).model_dump()
     changed = {name: value for name, value in words.items() if value != defaults[name]}
-    return {name: " ".join(value) if isinstance(value, tuple) else str(value) for name, value in changed.items()}
+    return {name: _word(value) for name, value in changed.items()}
+
+
+def _word(value: object) -> str:
+    """Return an option as ``run.json`` keeps it: paths absolute, as a report may be made from elsewhere."""
+    if isinstance(value, Path):
+        return str(value.resolve())
+    return "\n".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _host(machine: EngineInfo) -> Host:

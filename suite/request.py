@@ -36,6 +36,8 @@ class RunRequest(BaseModel):
     seed: str = Field(default=DEFAULT_SEED, min_length=1)
     out: Path = Path("runs")
     command: str = ""
+    agent_option: tuple[str, ...] = ()
+    """``NAME=value``; see ``runners.harness.AGENT_OPTIONS``."""
     harness_file: Path | None = None
     """A TOML file that defines a further harness."""
     agent_version: str = ""
@@ -48,7 +50,6 @@ class RunRequest(BaseModel):
     prices: Path | None = None
     """A TOML file of prices that override the dated table."""
     key_file: Path | None = None
-    allow_login_in_box: bool = False
 
 
 def make_request(plan_file: Path | None, flags: dict[str, Any]) -> RunRequest:

@@ -8,7 +8,7 @@ from types import FrameType
 
 import typer
 
-from categories.catalog import find_task
+from categories.catalog import all_tasks
 from categories.store import prune
 from containers.box import Engine, EngineInfo
 from containers.docker_engine import DockerEngine
@@ -48,9 +48,7 @@ def resume(path: Path, *, jobs: int | None, key_file: Path | None) -> int:
     folder = RunFolder.open(path.resolve())
     plan = folder.plan
     left = folder.unfinished()
-    changed = sorted(
-        {trial.task for trial in left if task_version(find_task(trial.task).category) != plan.task_versions[trial.task]}
-    )
+    changed = changed_tasks(plan, {trial.task for trial in left})
     if changed:
         typer.echo(f"changed since the run was planned, not resumed: {', '.join(changed)}", err=True)
     todo = [trial for trial in left if trial.task not in changed]
@@ -64,8 +62,9 @@ def resume(path: Path, *, jobs: int | None, key_file: Path | None) -> int:
 
 
 def changed_tasks(plan: RunPlan, tasks: set[str]) -> list[str]:
-    """Return the tasks whose category, verifier or image are no longer what was planned with."""
-    return sorted(t for t in tasks if task_version(find_task(t).category) != plan.task_versions[t])
+    """Return the tasks whose category, verifier or image are no longer what was planned with, or are gone."""
+    now = {task.id: task_version(task) for task in all_tasks()}
+    return sorted(task for task in tasks if now.get(task) != plan.task_versions[task])
 
 
 def _opening(engine: Engine, machine: EngineInfo, plan: RunPlan, key_file: Path | None) -> Opening:
@@ -80,7 +79,7 @@ def _execute(folder: RunFolder, trials: Sequence[TrialPlan], opening: Opening, w
     cost_of = pricer(plan)
     tally = Tally(len(plan.trials), len(plan.trials) - len(trials), cost_of)
     stop = Stop()
-    with folder.lock(), make_progress(tally) as progress, _signals(stop, progress):
+    with folder.lock(), make_progress(tally) as progress, _signals(stop, progress), _told_to_resume(folder, stop):
         progress.say(f"{len(trials)} trials, {plan.scale} scale, run folder {folder.path}")
         prune(opening.cache.root, cache_limit_bytes())
 
@@ -91,6 +90,8 @@ def _execute(folder: RunFolder, trials: Sequence[TrialPlan], opening: Opening, w
 
         with open_place(opening, folder, trials, progress.say) as (place, jobs):
             end = Pool(place, workers=workers or plan.jobs, stop=stop, observer=observe).run(jobs)
+    for lost in end.lost:
+        typer.echo(f"hab-suite: no record could be written, resume runs it again: {lost}", err=True)
     for brake in end.brakes:
         typer.echo(f"hab-suite: {brake}", err=True)
     return _exit_code(folder, end)
@@ -109,10 +110,23 @@ def _exit_code(folder: RunFolder, end: RunEnd) -> int:
 
 
 @contextmanager
+def _told_to_resume(folder: RunFolder, stop: Stop) -> Iterator[None]:
+    """Say how to go on where the run was interrupted before its first trial."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not stop.started.is_set():
+            typer.echo(f"interrupted before the first trial; `hab-suite resume {folder.path}` runs it", err=True)
+        raise
+
+
+@contextmanager
 def _signals(stop: Stop, progress: Progress) -> Iterator[None]:
     """First Ctrl-C: start nothing new. Second, or TERM: cancel what runs. Ended trials are on the disk already."""
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
+        if not stop.started.is_set():
+            raise KeyboardInterrupt
         if number == signal.SIGTERM or stop.no_more.is_set():
             progress.say("cancelling the running trials ...")
             stop.now()

@@ -1,6 +1,8 @@
 """``verify`` and ``rescore``."""
 
+import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast, get_args
@@ -14,6 +16,7 @@ from categories.spec import Scale
 from categories.staging import StageRequest, staged
 from containers.box import Engine
 from containers.docker_engine import DockerEngine
+from containers.lease import RunLease
 from results.files import write_atomically
 from results.folder import RunFolder
 from results.records import Event, Outcome, TrialRecord, Verdict
@@ -25,19 +28,30 @@ from runners.verify import VerifierBox, judge
 from suite.request import RequestError
 
 
+@dataclass(frozen=True)
+class VerifierMaker:
+    """What it takes to open verifier boxes outside a run."""
+
+    engine: Engine
+    cache: Cache
+    labels: dict[str, str]
+
+
 def verify(task_id: str, folder: Path, *, scale: str | None, seed: str | None, instance: int) -> int:
     """Judge a folder; exit status 0 whatever the reward, as a verdict was reached."""
     task = find_task(task_id)
     if not folder.is_dir():
         raise RequestError(f"{folder} is no folder; it must be laid out like /workspace/submission")
     engine, cache = DockerEngine(), default_cache()
-    box = VerifierBox(engine, verifier_image(engine, task.category, cache, typer.echo), {})
+    image = verifier_image(engine, task.category, cache, typer.echo)
     request = StageRequest(task, seed or DEFAULT_SEED, instance, make_scale(scale))
-    with cache.scratch() as into, staged(request, cache.root) as draw:
+    with _lease(cache) as lease, cache.scratch() as into, staged(request, cache.root) as draw:
         collected = collect_submission(
             HostFolder(folder, SUBMISSION_FOLDER), task.category.submission, into / "submission"
         )
-        verdict = judge(box, task, into / "submission", draw.gold, collected, into / "log.txt")
+        verdict = judge(
+            VerifierBox(engine, image, lease.labels), task, into / "submission", draw.gold, collected, into / "log.txt"
+        )
     typer.echo(verdict.model_dump_json(indent=1))
     return 0
 
@@ -48,11 +62,11 @@ def rescore(path: Path, globs: Sequence[str]) -> int:
     wanted = {task.id for task in select_tasks(globs)}
     engine, cache = DockerEngine(), default_cache()
     changed = judged = 0
-    with folder.lock():
+    with folder.lock(), _lease(cache) as lease:
         for record in folder.records().values():
             if record.plan.task not in wanted or record.submission is None:
                 continue
-            fresh = _judge_again(folder, record, engine, cache)
+            fresh = _judge_again(folder, record, VerifierMaker(engine, cache, lease.labels))
             judged += 1
             if (fresh.outcome, fresh.reward, fresh.metrics) != (record.outcome, record.reward, record.metrics):
                 changed += 1
@@ -62,12 +76,13 @@ def rescore(path: Path, globs: Sequence[str]) -> int:
     return 0
 
 
-def _judge_again(folder: RunFolder, record: TrialRecord, engine: Engine, cache: Cache) -> TrialRecord:
+def _judge_again(folder: RunFolder, record: TrialRecord, maker: VerifierMaker) -> TrialRecord:
     task, trial = find_task(record.plan.task), folder.trial(record.plan)
-    box = VerifierBox(engine, verifier_image(engine, task.category, cache, typer.echo), {})
+    image = verifier_image(maker.engine, task.category, maker.cache, typer.echo)
+    box = VerifierBox(maker.engine, image, maker.labels)
     request = StageRequest(task, folder.seed(), record.plan.instance, record.scale, record.edition)
     assert record.submission is not None
-    with staged(request, cache.root) as draw:
+    with staged(request, maker.cache.root) as draw:
         if draw.content_digest != record.content_digest:
             raise RequestError(
                 f"{task.id}: the data have changed since the run; its submissions cannot be judged again"
@@ -76,6 +91,11 @@ def _judge_again(folder: RunFolder, record: TrialRecord, engine: Engine, cache: 
         verdict = judge(box, task, trial.submission, draw.gold, record.submission, into / "log.txt")
     write_atomically(into / "verdict.json", verdict.model_dump_json(indent=1) + "\n")
     return with_verdict(record, verdict)
+
+
+def _lease(cache: Cache) -> RunLease:
+    """Return a claim on the boxes of this command, so that they are removed if it is killed."""
+    return RunLease(cache.mounts, f"judging-{os.getpid()}")
 
 
 def with_verdict(record: TrialRecord, verdict: Verdict) -> TrialRecord:

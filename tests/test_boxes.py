@@ -125,6 +125,7 @@ SCAN = r"""
 echo "== env"; env | sort
 echo "== id"; id; grep -E '^(Cap|NoNewPrivs|Seccomp)' /proc/self/status
 echo "== mounts"; cat /proc/self/mountinfo
+echo "== env folder"; command -v python pip; python -c 'import sys, numpy; print(sys.prefix)'
 echo "== net"; cat /proc/net/dev | tail -n +3; cat /proc/net/route | tail -n +2; cat /proc/net/if_inet6 2>/dev/null
 echo "== names"
 find / -xdev \( -path /proc -o -path /sys \) -prune -o -print 2>/dev/null \
@@ -154,6 +155,8 @@ def test_the_box_holds_no_answer_no_key_and_no_way_out(out: Path, monkeypatch: p
         if word != "0f6":
             assert word not in log.replace("HAB_INSTRUCTION", ""), word
     assert "uid=1000" in section["id"]
+    assert "/home/agent/env/bin/python" in section["env folder"]
+    assert "/home/agent/env\n" in section["env folder"]
     assert "CapEff:\t0000000000000000" in section["id"]
     assert "NoNewPrivs:\t1" in section["id"]
     assert [line.split(":")[0].strip() for line in section["net"].splitlines()[1:] if ":" in line] == ["lo"]
@@ -192,18 +195,20 @@ def test_the_images_hold_neither_data_nor_gold(out: Path) -> None:
         ("linked folder", "ln -s /etc submission", "symlink"),
         (
             "planted interpreter files",
-            "mkdir -p submission ~/env/lib/python3.11/site-packages; for d in submission ~ /tmp "
-            "~/env/lib/python3.11/site-packages; do echo 'print(1/0)' > $d/sitecustomize.py; "
-            "echo 'raise SystemExit' > $d/json.py; done; printf 'table,_row_id\\nlabevents,0\\n' > submission/flagged_rows.csv; "
-            "echo '{\"reward\": 1}' > submission/verdict.json",
+            (
+                "mkdir -p submission ~/env/lib/python3.11/site-packages; for d in submission ~ /tmp "
+                "~/env/lib/python3.11/site-packages; do echo 'print(1/0)' > $d/sitecustomize.py; "
+                "echo 'raise SystemExit' > $d/json.py; done; printf 'table,_row_id\\nlabevents,0\\n' > submission/flagged_rows.csv; "
+                "echo '{\"reward\": 1}' > submission/verdict.json"
+            ),
             "below_threshold",
         ),
         (
             "disk",
-            "dd if=/dev/zero of=/tmp/fill bs=1M count=3000 2>&1 | tail -n 3; df /workspace | tail -n 1",
+            "dd if=/dev/zero of=/tmp/fill bs=1M count=3000 2>&1 | head -n 3; df /workspace | tail -n 1",
             "missing_submission",
         ),
-        ("home", "dd if=/dev/zero of=$HOME/fill bs=1M count=3000 2>&1 | tail -n 3", "missing_submission"),
+        ("home", "dd if=/dev/zero of=$HOME/fill bs=1M count=3000 2>&1 | head -n 3", "missing_submission"),
         ("engine log", "timeout 3 cat /dev/zero > /proc/1/fd/1; true", "missing_submission"),
     ],
 )
@@ -280,6 +285,7 @@ def test_a_killed_orchestrator_loses_nothing_and_resume_does_exactly_the_rest(ou
     child = start(*words)
     wait_for(lambda: any(out.glob("*/trials/**/trial.json")))
     folder = only_run(out)
+    wait_for(lambda: len(DockerEngine().find({"hab-suite.run": folder.plan.run_id})) == 1)
     second = hab("resume", str(folder.path))
     assert second.returncode == 2
     assert str(child.pid) in second.stderr

@@ -19,13 +19,15 @@ from categories.seed import fingerprint
 from categories.spec import Category
 from categories.staging import StageRequest, staged
 from runners.harnesses.script import list_probes
-from verifiers_hidden.kit import Reason
+from verifiers_hidden.kit import GoldError, Reason
 
 BY_ID = {category.id: category for category in load_catalog()}
 FIRST = {category.id: f"{category.id}/{next(iter(category.cases))}" for category in BY_ID.values()}
 """One task a category, where testing all would only repeat."""
 REASONS = {str(reason) for reason in Reason}
 MAX_VERDICT_S = 10
+PROBED = 4
+"""Draws a category on which the probes run here; the test of full scale takes all."""
 
 
 def category_of(task_id: str) -> Category:
@@ -85,9 +87,22 @@ def run_script(script: Path, draw, out: Path, *arguments: str) -> Path:
 
 @pytest.mark.parametrize(("category_id", "probe"), probe_cases())
 def test_probe_earns_0(category_id: str, probe: str, stage, judge, tmp_path: Path) -> None:
+    assert_probe_earns_0(category_id, probe, stage, judge, tmp_path, PRIVATE_SEEDS, "small", PROBED)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("category_id", "probe"), probe_cases())
+def test_probe_earns_0_at_full_scale_on_the_public_seed(
+    category_id: str, probe: str, stage, judge, tmp_path: Path
+) -> None:
+    assert_probe_earns_0(category_id, probe, stage, judge, tmp_path, ("0",), "full", None)
+
+
+def assert_probe_earns_0(category_id: str, probe: str, stage, judge, tmp_path: Path, seeds, scale, most) -> None:
     category = BY_ID[category_id]
-    for number, task_id in enumerate(t for t in DRAWS if t.startswith(f"{category_id}/")):
-        draw = stage(task_id, PRIVATE_SEEDS[number % 2])
+    tasks = [task_id for task_id in DRAWS if task_id.startswith(f"{category_id}/")]
+    for number, task_id in enumerate(tasks[:most]):
+        draw = stage(task_id, seeds[number % len(seeds)], scale)
         submission = run_script(category.folder / "probes.py", draw, tmp_path / str(number), probe)
         verdict = judge(category, submission, draw.gold)
         assert verdict["reward"] == 0, (task_id, probe, verdict["metrics"])
@@ -169,6 +184,7 @@ HOSTILE = {
     "unclosed quote": garbage(b'table,_row_id\n"abc\n'),
     "wide cell": garbage(b"table,_row_id\nlabevents," + b"a" * 200_000 + b"\n"),
     "ragged": garbage(b"table,_row_id\na,b,c,d\ne\n"),
+    "unclosed string of escapes": garbage(b'"' + b'\\"' * 200_000),
     "two documents": garbage(b'{"tiles": []}\n{"tiles": []}\n'),
 }
 
@@ -205,9 +221,9 @@ def test_missing_gold_is_the_suites_fault_never_reward_0(
     submission = perfect(category, draw.gold, tmp_path / "submission")
     empty = tmp_path / "gold"
     empty.mkdir()
-    with pytest.raises(Exception, match=r".+"):
+    with pytest.raises(GoldError):
         judge(category, submission, empty)
-    with pytest.raises(Exception, match=r".+"):
+    with pytest.raises(GoldError):
         judge(category, tmp_path, empty)
 
 
@@ -236,8 +252,12 @@ def disableable_features() -> list[str]:
 @pytest.mark.parametrize("category_id", CATEGORIES)
 def test_another_seed_and_another_instance_are_other_data(category_id: str, stage) -> None:
     task_id = FIRST[category_id]
-    digests = {stage(task_id).content_digest, stage(task_id, PRIVATE_SEEDS[0]).content_digest}
-    assert len(digests) == 2
+    digests = {
+        stage(task_id).content_digest,
+        stage(task_id, PRIVATE_SEEDS[0]).content_digest,
+        stage(task_id, PRIVATE_SEEDS[0], instance=1).content_digest,
+    }
+    assert len(digests) == 3
 
 
 @pytest.mark.parametrize("task_id", TASKS)

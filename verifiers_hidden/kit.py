@@ -166,9 +166,16 @@ def read_json(path: Path, *, limit: int = MAX_TEXT_BYTES) -> Any:
 
 
 def _depth(text: str) -> int:
+    """Return the deepest nesting in one pass: a regular expression for strings can take quadratic time."""
     level = deepest = 0
-    for mark in re.sub(r'"(?:[^"\\]|\\.)*"', "", text):
-        if mark in "[{":
+    in_string = escaped = False
+    for mark in text:
+        if in_string:
+            in_string = escaped or mark != '"'
+            escaped = mark == "\\" and not escaped
+        elif mark == '"':
+            in_string = True
+        elif mark in "[{":
             level += 1
             deepest = max(deepest, level)
         elif mark in "]}":

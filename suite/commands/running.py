@@ -42,9 +42,8 @@ MaxUsd = Annotated[float | None, Option("--max-usd", help="Budget of the run.")]
 MaxUsdPerTrial = Annotated[float | None, Option("--max-usd-per-trial", help="Budget of each trial.")]
 Prices = Annotated[Path | None, Option("--prices", help="TOML file of prices that override the dated table.")]
 KeyFile = Annotated[Path | None, Option("--key-file", help="File of NAME=value lines with API keys.")]
-AllowLogin = Annotated[
-    bool | None,
-    Option("--allow-login-in-box", help="Let a subscription login enter the box; stamped on every report."),
+AgentOption = Annotated[
+    Words, Option("--agent-option", help="flags=..., retries=N or wire_api=... for the agent's CLI; repeatable.")
 ]
 PlanFile = Annotated[Path | None, Option("-f", "--file", help="Plan file (TOML) with the same words.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Print the plan and stop.")]
@@ -82,7 +81,7 @@ def run(
     max_usd_per_trial: MaxUsdPerTrial = None,
     prices: Prices = None,
     key_file: KeyFile = None,
-    allow_login_in_box: AllowLogin = None,
+    agent_option: AgentOption = None,
     plan: PlanFile = None,
     dry_run: DryRun = False,
 ) -> None:

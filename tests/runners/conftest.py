@@ -21,6 +21,7 @@ from runners.cache import Cache
 from runners.harness import HarnessOptions, load_harness
 from runners.place import Job, Place, clamp
 from runners.run import Pool, RunEnd, Stop
+from runners.scene import MAKE_ENV
 
 CATEGORY = """
 title = "Toy"
@@ -81,7 +82,7 @@ class Yard:
     def script(self, asked: Asked) -> Reply:
         if "verifiers_hidden" in asked.argv:
             return (self.verifier or self.judge)(asked)
-        return self.agent(asked)
+        return Reply() if asked.argv == (MAKE_ENV,) else self.agent(asked)
 
     def judge(self, asked: Asked) -> Reply:
         """The toy's verifier: the right word is ``yes``."""

@@ -13,7 +13,7 @@ from containers.scripted_engine import Asked, Reply
 from results.records import Outcome
 from runners.archive import HostFolder
 from runners.collect import collect_submission
-from runners.run import Budget
+from runners.run import Budget, Pool
 
 
 def answer(word: bytes):
@@ -159,7 +159,10 @@ def test_first_stop_lets_running_trials_finish(yard) -> None:
 
 
 def test_an_unexpected_error_keeps_its_traceback(yard) -> None:
-    yard.fail = {"exec": [KeyError("surprise")] * 3}
+    def agent(asked: Asked) -> Reply:
+        raise KeyError("surprise")
+
+    yard.agent = agent
     yard.run("command")
     record = yard.records[0]
     assert record.outcome is Outcome.ENVIRONMENT_ERROR
@@ -246,3 +249,73 @@ def test_budget_admits_by_cpu_and_memory_but_always_one(never: threading.Event) 
     full = threading.Event()
     threading.Timer(0.3, full.set).start()
     assert not budget.take(1, 1, full)
+
+
+def test_a_mess_that_cannot_be_cleaned_up_costs_no_verdict(yard) -> None:
+    yard.fail = {"remove": [EngineError("the engine is busy")]}
+    yard.run("oracle")
+    record = yard.records[0]
+    assert record.outcome is Outcome.PASSED
+    assert any("the box could not be cleaned up" in warning for warning in record.warnings)
+
+
+def test_text_that_cannot_be_written_is_shown_and_kept_from_the_terminal(yard) -> None:
+    def verifier(asked: Asked) -> Reply:
+        document = json.loads(yard.judge(asked).stdout) | {
+            "message": "\ud83d and \x1b[31mred",
+            "details": {"\ud800": ["\ud800"]},
+        }
+        return Reply(stdout=json.dumps(document).encode())
+
+    yard.agent = answer(b"yes")
+    yard.verifier = verifier
+    yard.run("command")
+    record = yard.records[0]
+    assert record.outcome is Outcome.PASSED
+    assert "\x1b" not in record.message
+    assert "red" in record.message
+
+
+def test_one_lost_record_does_not_end_the_others(yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = yard.plan("oracle", "nop")
+    place = yard.place(plan)
+    finish = place.folder.finish
+
+    def full(record) -> None:
+        if record.plan.harness == "oracle":
+            raise OSError("No space left on device")
+        finish(record)
+
+    monkeypatch.setattr(place.folder, "finish", full)
+    end = Pool(place, workers=1, stop=yard.stop, observer=yard.seen.append).run(yard.jobs(place))
+    assert [record.plan.harness for record in yard.records] == ["nop"]
+    assert len(end.lost) == 1
+    assert "No space left" in end.lost[0]
+
+
+def test_an_observer_that_breaks_costs_nothing(yard) -> None:
+    def broken(_event) -> None:
+        raise BrokenPipeError
+
+    yard.seen = type("Sink", (list,), {"append": lambda _self, event: broken(event)})()
+    yard.run("oracle")
+    assert yard.records[0].outcome is Outcome.PASSED
+
+
+def test_tries_keep_their_records(yard) -> None:
+    yard.fail = {"open": [EngineError("no room")]}
+    yard.run("oracle")
+    (first,) = yard.folder.trial(yard.records[0].plan).tries
+    kept = json.loads((first / "try.json").read_text())
+    assert kept["outcome"] == "environment_error"
+    assert yard.records[0].tries == 2
+
+
+def test_a_stop_during_a_retry_leaves_the_trial_to_resume(yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runners.run.QUICK_RETRY_S", (30.0, 30.0))
+    yard.fail = {"open": [EngineError("no room")]}
+    threading.Timer(0.5, yard.stop.no_more.set).start()
+    end = yard.run("oracle")
+    assert end.interrupted
+    assert yard.records == []
+    assert len(yard.folder.unfinished()) == 1
