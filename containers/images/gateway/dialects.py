@@ -15,7 +15,7 @@ PATHS: dict[str, list[tuple[str, re.Pattern[str], str]]] = {
     ],
     "anthropic": [
         ("POST", re.compile(r"(?P<tail>/v1/messages)"), "messages"),
-        ("POST", re.compile(r"(?P<tail>/v1/messages/count_tokens)"), ""),
+        ("POST", re.compile(r"(?P<tail>/v1/messages/count_tokens)"), "count messages"),
         ("GET", re.compile(rf"(?P<tail>/v1/models(/{MODEL})?)"), ""),
     ],
     "google": [
@@ -24,11 +24,16 @@ PATHS: dict[str, list[tuple[str, re.Pattern[str], str]]] = {
             re.compile(r"(?P<tail>/v1(beta|alpha)?/models/(?P<model>[A-Za-z0-9._-]+):(stream)?[gG]enerateContent)"),
             "gemini",
         ),
-        ("POST", re.compile(r"(?P<tail>/v1(beta|alpha)?/models/(?P<model>[A-Za-z0-9._-]+):countTokens)"), ""),
+        (
+            "POST",
+            re.compile(r"(?P<tail>/v1(beta|alpha)?/models/(?P<model>[A-Za-z0-9._-]+):countTokens)"),
+            "count gemini",
+        ),
         ("GET", re.compile(rf"(?P<tail>/v1(beta|alpha)?/models(/{MODEL})?)"), ""),
     ],
 }
-"""Dialect -> (method, path below the upstream's name, API). An API's responses are metered; the rest costs nothing."""
+"""Dialect -> (method, path below the upstream's name, API). An API's responses are metered; the rest costs nothing, and
+with ``count`` before the API a body in its form is judged all the same: the vendor would fetch what it counts."""
 
 STATUS = {"openai": 400, "anthropic": 403, "google": 403}
 """The status of a refusal: the one that each dialect's clients do not retry."""
@@ -44,6 +49,8 @@ class Route:
     """Path below the upstream's base URL."""
     api: str
     """``responses``, ``chat``, ``messages``, ``gemini``; empty for a request that costs nothing."""
+    form: str
+    """The API in whose form the body is; empty for a request without one."""
     model: str
     """Known from the path (Gemini); else empty."""
 
@@ -63,7 +70,10 @@ def route(method: str, path: str, upstreams: dict[str, Upstream]) -> Route:
     for verb, pattern, api in PATHS[upstream.dialect]:
         match = None if {"", ".", ".."} & set(steps) else pattern.fullmatch("/" + below)
         if match and verb == method:
-            return Route(upstream, match["tail"], api, match.groupdict().get("model") or "")
+            form = api.removeprefix("count ")
+            return Route(
+                upstream, match["tail"], api if api == form else "", form, match.groupdict().get("model") or ""
+            )
     raise Refusal("unknown_path", f"{method} {path[:200]} is no model request", status=404)
 
 

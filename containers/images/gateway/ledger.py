@@ -1,5 +1,6 @@
 """Who used what: token counts per door and model, money per trial and run, and when to stop."""
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,16 +15,28 @@ class Account:
     limit_usd: float | None
     spent_usd: float = 0.0
     under_way_usd: float = 0.0
-    """Estimates for requests that have not ended."""
-    dearest_usd: float = 0.0
-
-    def estimate(self, input_usd: float) -> float:
-        """Guess what a request will cost: its input, or as much as the dearest so far."""
-        return max(input_usd, self.dearest_usd)
+    """What requests that have not ended may cost."""
+    under_way: int = 0
 
     @property
     def exhausted(self) -> bool:
+        return self.limit_usd is not None and self.spent_usd >= self.limit_usd
+
+    @property
+    def full(self) -> bool:
+        """Whether the limit would be reached if every request under way cost all it may."""
         return self.limit_usd is not None and self.spent_usd + self.under_way_usd >= self.limit_usd
+
+    def admit(self, estimate_usd: float) -> None:
+        """Count a request that begins."""
+        self.under_way += 1
+        self.under_way_usd += estimate_usd
+
+    def close(self, estimate_usd: float, cost_usd: float) -> None:
+        """Count a request that ended; where none is left, no rounding error is either."""
+        self.under_way -= 1
+        self.under_way_usd = self.under_way_usd - estimate_usd if self.under_way else 0.0
+        self.spent_usd += cost_usd
 
 
 @dataclass
@@ -86,14 +99,19 @@ class Ledger:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.run = Account(settings.max_usd, settings.spent_usd)
+        self._settled = asyncio.Event()
+        """Set whenever a request ended."""
         self._trials: dict[str, Account] = {}
 
     def trial(self, name: str) -> Account:
         """Return a trial's account; its retries share it."""
         return self._trials.setdefault(name, Account(self._settings.max_usd_per_trial))
 
-    def reserve(self, trial: str, model: str, input_tokens: int) -> Reservation:
-        """Admit a request.
+    async def reserve(self, trial: str, model: str, input_tokens: int, output_tokens: int) -> Reservation:
+        """Admit a request that may use so many tokens, once what is under way leaves room for it under the limits.
+
+        So a limit is passed by one request at most, however many are sent at once; and none is refused for money that
+        others might spend and then do not.
 
         Raises:
             Refusal: ``budget`` at the limit; ``unpriced`` where there is a limit and the model has no price.
@@ -102,20 +120,22 @@ class Ledger:
         if price is None and self._settings.budgeted:
             raise Refusal("unpriced", f"model {model} has no price, and the run has a limit; name its price or lift it")
         accounts = (self.run, self.trial(trial))
-        for account, whose in zip(accounts, ("run", "trial"), strict=True):
-            if account.exhausted:
-                raise Refusal("budget", f"the {whose}'s limit of {account.limit_usd} USD is reached")
-        counts = dict.fromkeys(TOKENS, 0) | {"input_tokens": input_tokens}
-        estimate = max(account.estimate(price.of(counts) if price else 0.0) for account in accounts)
+        while any(account.full for account in accounts):
+            for account, whose in zip(accounts, ("run", "trial"), strict=True):
+                if account.exhausted:
+                    raise Refusal("budget", f"the {whose}'s limit of {account.limit_usd} USD is reached")
+            self._settled.clear()
+            await self._settled.wait()
+        counts = dict.fromkeys(TOKENS, 0) | {"input_tokens": input_tokens, "output_tokens": output_tokens}
+        estimate = price.of(counts) if price else 0.0
         for account in accounts:
-            account.under_way_usd += estimate
+            account.admit(estimate)
         return Reservation(price, estimate, accounts)
 
     def settle(self, reservation: Reservation, tokens: dict[str, int]) -> float:
         """Close a request and return its cost in USD."""
         cost = reservation.price.of(tokens) if reservation.price else 0.0
         for account in reservation.accounts:
-            account.under_way_usd = max(0.0, account.under_way_usd - reservation.estimate_usd)
-            account.spent_usd += cost
-            account.dearest_usd = max(account.dearest_usd, cost)
+            account.close(reservation.estimate_usd, cost)
+        self._settled.set()
         return cost

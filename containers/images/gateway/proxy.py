@@ -3,7 +3,9 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -12,12 +14,24 @@ import aiohttp
 from aiohttp import web
 
 from . import dialects, hosted
+from .body import MAX_BODY, parse
 from .dialects import Route
 from .ledger import Ledger, Reservation, Tally
 from .meter import BYTES_PER_TOKEN, TOKENS, Meter
 from .settings import Dialect, Refusal, Settings
 
-MAX_BODY = 64 << 20
+MAX_HELD = 64 << 20
+"""Bytes of request bodies that one door may have under way: with what a body takes while it is parsed, the bound on
+the memory that a box can take from the others."""
+READ_AT_ONCE = 2
+"""Bodies that are read and parsed at once, per door; the others wait in their sockets."""
+PARSERS = ThreadPoolExecutor(max_workers=2 * READ_AT_ONCE, thread_name_prefix="parser")
+MAX_OUTPUT = ("max_output_tokens", "max_completion_tokens", "max_tokens", "maxOutputTokens")
+DEFAULT_OUTPUT = 32_000
+"""Tokens set aside for an answer whose request names no limit (Codex names none)."""
+LONGEST_OUTPUT = 200_000
+"""No model answers at greater length; a request that says so sets no more aside."""
+MAX_NAME = 200
 HOP_BY_HOP = {
     "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
     "transfer-encoding", "upgrade",
@@ -47,6 +61,8 @@ class Exchange:
     message: str = ""
     ended: bool = False
     """Whether the answer came to its end."""
+    output_tokens: int = DEFAULT_OUTPUT
+    """How long the answer may become."""
 
 
 class Proxy:
@@ -69,6 +85,8 @@ class Proxy:
         self._gate = gate
         """Called before every request; raises ``Refusal`` where the orchestrator is gone."""
         self._journal = journal
+        self._reading = asyncio.Semaphore(READ_AT_ONCE)
+        self._held = 0
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request from the box."""
@@ -81,39 +99,58 @@ class Proxy:
                 raise Refusal("unknown_host", "this is no proxy for other hosts", status=403)
             route = dialects.route(request.method, request.path, dict(self._settings.upstreams))
             dialect = route.upstream.dialect
-            body, exchange = await self._read(request, route)
-            size = exchange.bytes_in // BYTES_PER_TOKEN
-            reserved = self._ledger.reserve(self.tally.trial, exchange.model, size) if route.api else Reservation()
+            async with self._body(request) as sent:
+                body, exchange = await self._judge(request, route, sent)
+                reserved = await self._reserve(exchange)
+                return await self._forward(request, exchange, body, reserved)
         except Refusal as refusal:
             return self._refused(dialect, refusal)
-        return await self._forward(request, exchange, body, reserved)
+
+    async def _reserve(self, exchange: Exchange) -> Reservation:
+        if not exchange.route.api:
+            return Reservation()
+        size = exchange.bytes_in // BYTES_PER_TOKEN
+        reserved = await self._ledger.reserve(self.tally.trial, exchange.model, size, exchange.output_tokens)
+        try:
+            self._gate()  # it may have waited for long
+        except Refusal:
+            self._ledger.settle(reserved, dict.fromkeys(TOKENS, 0))
+            raise
+        return reserved
 
     def _refused(self, dialect: Dialect, refusal: Refusal) -> web.Response:
         self.tally.refuse(refusal)
         self._journal({"at": now(), "trial": self.tally.trial, "refused": refusal.kind, "message": str(refusal)})
         return say(dialect, refusal)
 
-    async def _read(self, request: web.Request, route: Route) -> tuple[bytes, Exchange]:
+    @asynccontextmanager
+    async def _body(self, request: web.Request) -> AsyncIterator[bytes]:
+        """Read a request's body, and count it for as long as it is under way."""
         if request.headers.get("Content-Encoding", "identity") != "identity":
             raise Refusal("encoded", "compressed request bodies cannot be judged; send them plain", status=415)
+        async with self._reading:
+            try:
+                body = await request.read()
+            except web.HTTPRequestEntityTooLarge:
+                raise Refusal("too_large", f"a request body may have {MAX_BODY} bytes", status=413) from None
+        if self._held + len(body) > MAX_HELD:
+            raise Refusal("busy", f"requests of more than {MAX_HELD} bytes are under way; send fewer", status=503)
+        self._held += len(body)
         try:
-            body = await request.read()
-            parsed = json.loads(body) if route.api else {}
-        except web.HTTPRequestEntityTooLarge:
-            raise Refusal("too_large", f"a request body may have {MAX_BODY} bytes", status=413) from None
-        except (ValueError, RecursionError):
-            raise Refusal("bad_body", "the request body is no JSON", status=400) from None
-        if not isinstance(parsed, dict):
-            raise Refusal("bad_body", "the request body is no JSON object", status=400)
-        model = route.model or str(parsed.get("model") or "")
-        if route.api:
-            hosted.check(route.api, parsed, model)
-        streamed = bool(parsed.get("stream")) or "alt=sse" in request.query_string
-        if route.api == "chat" and streamed and not (parsed.get("stream_options") or {}).get("include_usage"):
-            # without it nobody learns what the request used
-            parsed["stream_options"] = {**(parsed.get("stream_options") or {}), "include_usage": True}
-            body = json.dumps(parsed).encode()
-        return body, Exchange(route, model, len(body), streamed)
+            yield body
+        finally:
+            self._held -= len(body)
+
+    async def _judge(self, request: web.Request, route: Route, body: bytes) -> tuple[bytes, Exchange]:
+        if not route.form:
+            return body, Exchange(route, route.model, len(body), streamed=False)
+        await self._reading.acquire()
+        judged = asyncio.get_running_loop().run_in_executor(PARSERS, judge, route, body)
+        # not sooner, though the client may leave: what waits for a thread is bounded too
+        judged.add_done_callback(lambda _: self._reading.release())
+        body, exchange = await asyncio.shield(judged)
+        exchange.streamed = exchange.streamed or "alt=sse" in request.query_string
+        return body, exchange
 
     async def _forward(
         self, request: web.Request, exchange: Exchange, body: bytes, reserved: Reservation
@@ -208,6 +245,36 @@ class Proxy:
             message = (exchange.message or meter.error_text) + remedy
             self.tally.answered(exchange.status, error, message, meter.stop)
         self._journal(line(self.tally.trial, exchange, meter, cost, metered=metered))
+
+
+def judge(route: Route, body: bytes) -> tuple[bytes, Exchange]:
+    """Return what is sent on of a body that may pass. Takes up to a second: run it in a thread.
+
+    Raises:
+        Refusal: it may not.
+    """
+    parsed = parse(body)
+    model = route.model or str(parsed.get("model") or "")
+    if len(model) > MAX_NAME:
+        raise Refusal("bad_body", f"a model's name may have {MAX_NAME} characters", status=400)
+    hosted.check(route.form, parsed, model)
+    streamed = bool(parsed.get("stream"))
+    options = parsed.get("stream_options")
+    if route.api == "chat" and streamed and not (isinstance(options, dict) and options.get("include_usage")):
+        # without it nobody learns what the request used
+        parsed["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
+        body = json.dumps(parsed).encode()
+    return body, Exchange(route, model, len(body), streamed, output_tokens=output_limit(parsed))
+
+
+def output_limit(parsed: dict[str, Any]) -> int:
+    """Return how many tokens an answer may have, as its request says."""
+    places = [parsed, parsed.get("generationConfig"), parsed.get("generation_config")]
+    named = [place.get(name) for place in places if isinstance(place, dict) for name in MAX_OUTPUT]
+    counts = [count for count in named if isinstance(count, int) and count > 0]
+    choices = [place.get(name) for place in places if isinstance(place, dict) for name in ("n", "candidateCount")]
+    times = max((number for number in choices if isinstance(number, int)), default=1)
+    return min(max(counts, default=DEFAULT_OUTPUT) * max(1, times), LONGEST_OUTPUT)
 
 
 def say(dialect: Dialect, refusal: Refusal) -> web.Response:
