@@ -19,6 +19,7 @@ from categories.catalog import folder_digest
 from categories.seed import case_key, fingerprint
 from categories.spec import Edition, Scale, Task
 
+GOLD_SEAL = "sha256.json"
 HOUSE = Path(__file__).parent.parent
 SETTLED_TIME = 1_600_000_000
 """Modification time of all staged files: 2020-09-13."""
@@ -120,6 +121,7 @@ def _prepare(request: StageRequest, folder: Path, cancel: threading.Event | None
     answer = _run_worker(request, words, cancel)
     if not any((making / "workspace").iterdir()):
         (making / "workspace").rmdir()
+    _seal(making / "gold")
     _settle(making)
     about = (request.task.id, f"i{request.instance}", request.scale, request.edition, fingerprint(request.seed))
     document = {
@@ -131,6 +133,13 @@ def _prepare(request: StageRequest, folder: Path, cancel: threading.Event | None
     }
     (making / "staged.json").write_text(json.dumps(document), encoding="utf-8")
     making.rename(folder)
+
+
+def _seal(gold: Path) -> None:
+    """Write the digests of the gold's files beside them: a verifier never judges by damaged gold."""
+    files = sorted(path for path in gold.rglob("*") if path.is_file())
+    digests = {path.relative_to(gold).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    (gold / GOLD_SEAL).write_text(json.dumps(digests, indent=1), encoding="utf-8")
 
 
 def _settle(folder: Path) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from containers.box import EngineError
+
 KEEP_BYTES = 200 << 20
 KEEP_FILES = 2_000
 
@@ -54,13 +56,18 @@ def members(box: Archived, path: str) -> Iterator[tuple[tarfile.TarFile, tarfile
 
     Raises:
         FileNotFoundError: the box has no such path.
-        tarfile.TarError: the archive is damaged.
+        EngineError: the archive is damaged or broke off: never the agent's doing, as the engine writes it.
     """
     chunks = box.get(path)
+    source = _Chunks(chunks)
     try:
-        with tarfile.open(fileobj=_Chunks(chunks), mode="r|") as archive:
+        with tarfile.open(fileobj=source, mode="r|") as archive:
             for member in archive:
                 yield archive, member
+        if source.tail.strip(b"\0") or len(source.tail) < tarfile.BLOCKSIZE:
+            raise EngineError(f"{path}: the archive broke off")
+    except (tarfile.TarError, ValueError, RecursionError) as error:
+        raise EngineError(f"{path}: the archive is damaged: {error}") from None
     finally:
         close = getattr(chunks, "close", None)
         if close is not None:
@@ -73,6 +80,8 @@ class _Chunks(io.RawIOBase):
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = iter(chunks)
         self._rest = b""
+        self.tail = b""
+        """The last block that was handed out: zeros at the end of a whole archive."""
 
     def readable(self) -> bool:
         return True
@@ -88,7 +97,9 @@ class _Chunks(io.RawIOBase):
             held += len(chunk)
         data = b"".join(parts)
         self._rest = data[size:] if size >= 0 else b""
-        return data[:size] if size >= 0 else data
+        data = data[:size] if size >= 0 else data
+        self.tail = (self.tail + data)[-tarfile.BLOCKSIZE :]
+        return data
 
 
 def keep_files(box: Archived, path: str, into: Path) -> list[str]:
@@ -111,6 +122,6 @@ def keep_files(box: Archived, path: str, into: Path) -> list[str]:
             kept += 1
     except FileNotFoundError:
         return []
-    except tarfile.TarError as error:
+    except EngineError as error:
         return [f"{path}: the archive could not be read: {error}"]
     return []

@@ -9,8 +9,9 @@ from categories.instruction import SUBMISSION_FOLDER
 from categories.spec import Submission
 from results.records import Collected
 from runners.archive import Archived, members
-from runners.text import clean
 
+MEMBERS_PER_FILE = 10
+"""Folders count too: so many entries are looked at for each file that may be submitted."""
 LISTING_BYTES = 8 << 20
 """How much of the submission folder's archive is read to name the files that are there when the declared one is not."""
 
@@ -35,8 +36,6 @@ def collect_submission(box: Archived, declared: Submission, into: Path) -> Colle
         written = _copy(box, declared, into)
     except _RefusedError as refused:
         return Collected(files=0, bytes=0, sha256="", refused=refused.reason, message=str(refused))
-    except tarfile.TarError as error:
-        return Collected(files=0, bytes=0, sha256="", refused="unreadable", message=clean(str(error)))
     digest = hashlib.sha256()
     size = 0
     for path in sorted(written):
@@ -79,6 +78,8 @@ def _take(
     folder = declared.path.endswith("/")
     parent = PurePosixPath(path).parent
     for number, (archive, member) in enumerate(entries):
+        if number > MEMBERS_PER_FILE * declared.max_files:
+            raise _RefusedError("too_many_files", "the submission holds too many folders")
         name = parent / member.name.rstrip("/")
         _check_member(member, name, is_root=number == 0, folder=folder)
         if member.isdir():
@@ -104,6 +105,8 @@ def _check_member(member: tarfile.TarInfo, name: PurePosixPath, *, is_root: bool
         raise _RefusedError("bad_token", "a file name holds characters outside printable ASCII, or climbs out")
     if member.issym():
         raise _RefusedError("symlink", f"{name} is a symbolic link")
+    if member.islnk():
+        raise _RefusedError("not_regular_file", f"{name} is a hard link to another file of the submission")
     if not (member.isdir() or member.isreg()) or (is_root and member.isdir() != folder):
         raise _RefusedError("not_regular_file", f"{name} is no {'folder' if folder and is_root else 'regular file'}")
 

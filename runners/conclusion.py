@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from results.records import AgentExit, Outcome, TrialRecord
+from results.records import AgentExit, Collected, Outcome, TrialRecord
 from runners.errors import ENVIRONMENT_CLASSES, settle
 from runners.place import Job, Place
 from runners.state import Trial
@@ -39,9 +39,15 @@ def conclude(trial: Trial) -> TrialRecord:
         ended_at=datetime.now(UTC),
         limits=trial.job.limits.model_copy(update={"disk": disk}),
         agent=_agent_exit(trial),
-        submission=trial.collected,
+        submission=_collected(trial),
         warnings=tuple(clean(warning) for warning in trial.warnings),
     )
+
+
+def _collected(trial: Trial) -> Collected | None:
+    """Return what was collected; its message names files, and an agent chooses their names."""
+    found = trial.collected
+    return found and found.model_copy(update={"message": clean(found.message)})
 
 
 def _network(trial: Trial) -> str:

@@ -270,7 +270,7 @@ def test_a_killed_orchestrator_loses_nothing_and_resume_does_exactly_the_rest(ou
         "--harness",
         "command",
         "--command",
-        "sleep 2",
+        "sleep 4",
         "--tasks",
         "*_value*",
         "--scale",
@@ -290,7 +290,7 @@ def test_a_killed_orchestrator_loses_nothing_and_resume_does_exactly_the_rest(ou
     assert second.returncode == 2
     assert str(child.pid) in second.stderr
     os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
+    child.communicate()
     finished = {trial_id: record.ended_at for trial_id, record in folder.records().items()}
     assert 1 <= len(finished) < 4
     answer = hab("resume", str(folder.path), "--jobs", "2")

@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from verifiers_hidden.kit import Reason, Refused, Verdict
+from verifiers_hidden.kit import Reason, Refused, Verdict, check_seal
 
 
 def main(argv: list[str]) -> int:
@@ -21,6 +21,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, help="perfect: where to write the submission")
     args = parser.parse_args(argv)
     module = importlib.import_module(f"verifiers_hidden.{args.category}")
+    check_seal(args.gold)
     if args.action == "perfect":
         module.perfect(args.gold, args.out)
         return 0

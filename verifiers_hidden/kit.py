@@ -14,6 +14,7 @@ submission that cannot be measured, ``out`` an empty folder that becomes the per
 """
 
 import csv
+import hashlib
 import io
 import json
 import math
@@ -207,7 +208,7 @@ def read_csv(
     """
     text = read_text(path, limit=limit)
     try:
-        rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row and any(cell.strip() for cell in row)]
+        rows = [row for row in csv.reader(io.StringIO(text), strict=True) if any(cell.strip(" \t") for cell in row)]
     except csv.Error as error:
         raise Refused(Reason.BAD_CSV, f"{path.name}: {error}") from None
     if not rows:
@@ -254,6 +255,18 @@ def finite(text: str) -> float:
     if not math.isfinite(value):
         raise Refused(Reason.NON_FINITE, f"{text[:60]!r} is not a finite number")
     return value
+
+
+def check_seal(gold: Path) -> None:
+    """Raise ``GoldError`` unless every file of the gold is as it was staged."""
+    sealed = gold_json(gold / "sha256.json")
+    for name, digest in sealed.items():
+        try:
+            found = hashlib.sha256((gold / name).read_bytes()).hexdigest()
+        except OSError as error:
+            raise GoldError(f"gold {name}: {error.strerror}") from error
+        if found != digest:
+            raise GoldError(f"gold {name} is not what was staged")
 
 
 def gold_json(path: Path) -> Any:

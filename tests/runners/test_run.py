@@ -11,7 +11,7 @@ import pytest
 from containers.box import EngineError
 from containers.scripted_engine import Asked, Reply
 from results.records import Outcome
-from runners.archive import HostFolder
+from runners.archive import HostFolder, members
 from runners.collect import collect_submission
 from runners.run import Budget, Pool
 
@@ -319,3 +319,24 @@ def test_a_stop_during_a_retry_leaves_the_trial_to_resume(yard, monkeypatch: pyt
     assert end.interrupted
     assert yard.records == []
     assert len(yard.folder.unfinished()) == 1
+
+
+class Cut:
+    """A box whose archive breaks off."""
+
+    def __init__(self, whole: bytes, length: int) -> None:
+        self.data = whole[:length]
+
+    def get(self, path: str):
+        yield self.data
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 2, 3])
+def test_an_archive_that_breaks_off_is_the_engines_fault(tmp_path: Path, yard, blocks: int) -> None:
+    folder = tmp_path / "submission"
+    folder.mkdir()
+    (folder / "answer.txt").write_text("yes" * 300)
+    whole = b"".join(HostFolder(folder, "/workspace/submission").get("/workspace/submission"))
+    with pytest.raises(EngineError):
+        list(members(Cut(whole, blocks * 512), "/workspace/submission"))
+    assert len(list(members(Cut(whole, len(whole)), "/workspace/submission"))) == 2
