@@ -1,5 +1,6 @@
 """A line to the gateway: one JSON object each way, over a Unix socket."""
 
+import contextlib
 import json
 import os
 import socket
@@ -49,6 +50,8 @@ class ControlLine:
         return answer
 
     def close(self) -> None:
-        """Hang up. Idempotent."""
+        """Hang up, also on one who waits for an answer. Idempotent."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
         self._lines.close()
         self._connection.close()

@@ -5,20 +5,19 @@ argument, an environment or what `docker inspect` shows. Each trial gets a folde
 box alone; inside, a forwarder carries ``127.0.0.1:8080`` to the socket in it.
 """
 
-import json
 import os
 import secrets
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from ipaddress import ip_address
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import urlsplit
+from typing import Any
 
 from containers.box import Box, BoxLimits, BoxSpec, Engine, EngineError, Mount, Stream
 from containers.control import ControlLine
+from containers.endpoints import GatewaySettings
+from containers.journal import door_lines, entries, spent_by_trial
 
 DOOR = "/run/door"
 MODEL_PORT, CONNECT_PORT = 8080, 8081
@@ -31,66 +30,6 @@ KEEP_STDERR = 4000
 
 class GatewayError(EngineError):
     """The gateway is not there, or did not do what it was told."""
-
-
-@dataclass(frozen=True)
-class Upstream:
-    """A model endpoint, reached from a box as ``http://127.0.0.1:8080/<name>``.
-
-    ``auth`` is ``bearer``, ``none`` or the name of the header that takes the key; ``headers`` and ``query`` are added
-    to every request.
-    """
-
-    name: str
-    dialect: Literal["openai", "anthropic", "google"]
-    base_url: str
-    auth: str
-    key: str = field(repr=False, default="")
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    query: Mapping[str, str] = field(default_factory=dict)
-    source: str = ""
-    """Where the key came from, for people: the variable's name."""
-
-
-@dataclass(frozen=True)
-class Price:
-    """USD per million tokens."""
-
-    input: float
-    output: float
-    cache_read: float | None = None
-    """As fresh input where null; so is ``cache_write``."""
-    cache_write: float | None = None
-
-
-@dataclass(frozen=True)
-class GatewaySettings:
-    """What the gateway is told at its start."""
-
-    upstreams: tuple[Upstream, ...]
-    prices: Mapping[str, Price] = field(default_factory=dict)
-    """Model, as the harness calls it -> price. With a limit set, a model without a price is refused."""
-    max_usd: float | None = None
-    max_usd_per_trial: float | None = None
-    spent_usd: float = 0.0
-    """What an earlier part of the run has spent, on resuming."""
-    silence_s: float = 300.0
-    """A model endpoint that sends nothing for so long is cut off."""
-    stale_s: float = 60.0
-    """Age of the last heartbeat at which everything is refused."""
-    connect_hosts: tuple[str, ...] = ()
-    """``host:port`` that the box may reach by ``CONNECT``."""
-    proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The host's own proxy variables, for the way from the gateway to the endpoints."""
-
-    @property
-    def near(self) -> bool:
-        """Whether something the gateway must reach listens on this host's loopback."""
-        return any(is_loopback(url) for url in [*(u.base_url for u in self.upstreams), *self.proxies.values()])
-
-    def line(self) -> bytes:
-        """Return the settings as one line of JSON, keys included."""
-        return json.dumps(asdict(self)).encode() + b"\n"
 
 
 @dataclass(frozen=True)
@@ -147,7 +86,8 @@ class DoorReport:
     """Kind (``budget``, ``hosted_tool``, ``remote_file``, ``unpriced``, ``unknown_path``, ``stale`` ...) -> count."""
     statuses: Mapping[str, int] = field(default_factory=dict)
     last_error: str = ""
-    """Empty where the last answer was good; else a status, a code, ``cut``, ``silence``, ``unreachable``, ``gone``."""
+    """Empty where the last answer was good; else a status, a code, ``cut``, ``silence``, ``unreachable``, ``gone``, or
+    ``gateway`` where the gateway was no more when the door was shut: the rest is then what its journal tells."""
     message: str = ""
     last_status: int = 0
     """HTTP status of the last answer; 0 where there was none."""
@@ -179,6 +119,12 @@ class Gateway:
         self._control: ControlLine | None = None
         self._ended = threading.Event()
         self._stderr = b""
+        self._lock = threading.Lock()
+        """Held while the line or the container is replaced."""
+        self._begun_at = journal.stat().st_size if journal.exists() else 0
+        self._opened_at: dict[str, int] = {}
+        """Open door -> length of the journal when it was opened."""
+        self._started_anew = False
         self.spent_usd = settings.spent_usd
         """As of the last word from the gateway."""
 
@@ -189,11 +135,15 @@ class Gateway:
             GatewayError: it did not come up; with the last that it said.
         """
         self._folder.mkdir(mode=0o700, parents=True)
+        self._launch()
+
+    def _launch(self) -> None:
         user = os.getuid() or UNPRIVILEGED
         if user == UNPRIVILEGED:
             os.chown(self._folder, user, user)
         self._box = self._engine.open(self._spec(f"{user}:{user if user == UNPRIVILEGED else os.getgid()}"))
-        threading.Thread(target=self._serve, args=(self._box,), name="gateway", daemon=True).start()
+        self._ended = threading.Event()
+        threading.Thread(target=self._serve, args=(self._box, self._ended), name="gateway", daemon=True).start()
         deadline = time.monotonic() + START_S
         while self._control is None and time.monotonic() < deadline and not self._ended.wait(POLL_S):
             self._control = ControlLine.to(self._folder / "control")
@@ -214,7 +164,7 @@ class Gateway:
             network="host" if self._settings.near else "bridge",
         )
 
-    def _serve(self, box: Box) -> None:
+    def _serve(self, box: Box, ended: threading.Event) -> None:
         try:
             with self._journal.open("ab", buffering=0) as journal:
 
@@ -228,18 +178,55 @@ class Gateway:
         except EngineError as error:
             self._stderr += str(error).encode()
         finally:
-            self._ended.set()
+            ended.set()
 
     def _tell(self, **order: str) -> dict[str, Any]:
-        if self._control is None or self._ended.is_set():
+        line = self._control
+        if line is None or self._ended.is_set():
             said = self._stderr.decode(errors="replace").strip()
             raise GatewayError(f"the gateway is gone: {said or 'it was stopped'}")
         try:
-            answer = self._control.ask(order)
+            try:
+                answer = line.ask(order)
+            except (OSError, ValueError):
+                answer = self._another(line).ask({**order, "again": "1"})
         except (OSError, ValueError) as error:
             raise GatewayError(f"the gateway does not answer: {error}") from error
         self.spent_usd = float(answer["spent_usd"])
+        if "error" in answer:
+            raise GatewayError(f"the gateway could not {order['op']}: {answer['error']}")
         return answer
+
+    def _another(self, broken: ControlLine) -> ControlLine:
+        """Return a new line in the place of a broken one, which another thread may have replaced already."""
+        with self._lock:
+            if self._control is broken:
+                made = ControlLine.to(self._folder / "control")
+                if made is None:
+                    raise ConnectionRefusedError("nobody listens any more")
+                broken.close()
+                self._control = made
+            if self._control is None:
+                raise ConnectionAbortedError("it was stopped")
+            return self._control
+
+    def _revive(self) -> None:
+        """Start a gateway that died anew, once in a run: the doors it had are lost, those of other trials to come not.
+
+        What was spent is read from the journal; only requests that were under way are unknown.
+        """
+        with self._lock:
+            if self._box is None or not self._ended.is_set() or self._started_anew:
+                return
+            self._started_anew = True
+            self._box.remove()
+            if self._control is not None:
+                self._control.close()
+            self._control = None
+            spent = spent_by_trial(entries(self._journal, self._begun_at))
+            total = max(self.spent_usd, self._settings.spent_usd + sum(spent.values()))
+            self._settings = replace(self._settings, spent_usd=total, spent_by_trial=spent)
+            self._launch()
 
     def heartbeat(self) -> float:
         """Say that the run is alive (every 15 s or so); returns what it has spent, in USD."""
@@ -247,14 +234,28 @@ class Gateway:
         return self.spent_usd
 
     def open_door(self, trial_id: str) -> Door:
-        """Make a door for a trial; every try of it takes a new one."""
+        """Make a door for a trial; every try of it takes a new one.
+
+        Raises:
+            GatewayError: the gateway is gone or could not.
+        """
+        self._revive()
         name = secrets.token_hex(8)
+        self._opened_at[name] = self._journal.stat().st_size if self._journal.exists() else 0
         self._tell(op="open", door=name, trial=trial_id)
         return Door(name, trial_id, Mount(self._folder / name, DOOR), tunnel=bool(self._settings.connect_hosts))
 
     def close_door(self, door: Door) -> DoorReport:
-        """Shut a door, cut what is under way, and return what went through. Empty the second time."""
-        report = self._tell(op="close", door=door.name).get("report") or {}
+        """Shut a door, cut what is under way, and return what went through. Empty the second time. Never raises."""
+        opened_at = self._opened_at.pop(door.name, None)
+        try:
+            report = self._tell(op="close", door=door.name).get("report") or {}
+        except GatewayError as error:
+            if opened_at is None:
+                return DoorReport()
+            dialects = {upstream.name: upstream.dialect for upstream in self._settings.upstreams}
+            report = door_lines(entries(self._journal, opened_at), door.trial_id, dialects)
+            report |= {"last_error": "gateway", "message": str(error)[:500]}
         report.pop("trial", None)
         return DoorReport(**{**report, "usage": tuple(report.get("usage", ()))})
 
@@ -266,12 +267,3 @@ class Gateway:
         if self._box is not None:
             self._box.remove()
         self._box = None
-
-
-def is_loopback(url: str) -> bool:
-    """Whether a URL names this host by its loopback."""
-    host = urlsplit(url if "://" in url else f"//{url}").hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from containers.box import Engine
-from containers.door import Gateway, GatewaySettings, Price, Upstream
+from containers.door import Gateway
+from containers.endpoints import GatewaySettings, Price, Upstream
 from containers.images import ensure_image
 from containers.lease import RunLease
 from results.folder import RunFolder

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from containers.door import Upstream, is_loopback
+from containers.endpoints import Upstream, is_loopback
 
 TABLE = Path(__file__).parent / "providers.toml"
 PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy")

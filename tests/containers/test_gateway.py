@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from containers.door import Gateway, GatewayError, GatewaySettings, Price, Upstream, is_loopback
+from containers.door import Gateway, GatewayError
+from containers.endpoints import GatewaySettings, Price, Upstream, is_loopback
 from tests.stub_model.host_gateway import Connection, HostEngine, call, gateway
 from tests.stub_model.script import Failure, Script, Tokens, Turn
 from tests.stub_model.server import StubModel

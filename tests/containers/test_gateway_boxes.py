@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from containers.box import LABEL, Box, BoxLimits, BoxSpec
-from containers.door import Door, Gateway, GatewaySettings, Upstream
+from containers.door import Door, Gateway
+from containers.endpoints import GatewaySettings, Upstream
 from tests.stub_model.script import Script, Turn
 from tests.stub_model.server import StubModel
 

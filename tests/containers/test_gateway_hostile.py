@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from containers.door import Gateway, GatewaySettings, Price, Upstream
+from containers.door import Gateway
+from containers.endpoints import GatewaySettings, Price, Upstream
 from tests.stub_model.host_gateway import call, gateway
 from tests.stub_model.script import Script, Tokens, Turn
 from tests.stub_model.server import StubModel

@@ -16,7 +16,8 @@ from typing import Any
 from containers import agents
 from containers.box import LABEL, BoxLimits, BoxSpec, Engine, Finished, Mount
 from containers.docker_engine import DockerEngine
-from containers.door import Door, DoorReport, Gateway, GatewaySettings, Upstream
+from containers.door import Door, DoorReport, Gateway
+from containers.endpoints import GatewaySettings, Upstream
 from containers.images import ensure_base, ensure_image
 from runners.agent_log import AgentLog
 from runners.archive import keep_files

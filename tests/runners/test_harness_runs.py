@@ -193,7 +193,8 @@ def test_without_credentials_the_variable_is_named_before_anything_is_built(tmp_
 ORCHESTRATOR = """
     import sys, time
     from pathlib import Path
-    from containers.door import Gateway, GatewaySettings
+    from containers.door import Gateway
+    from containers.endpoints import GatewaySettings
     from tests.runners.cli_box import LABELS, make_stage, upstreams
     folder, url = Path(sys.argv[1]), sys.argv[2]
     stage = make_stage(folder)

@@ -18,7 +18,8 @@ from types import MappingProxyType
 from typing import Any
 
 from containers.box import BoxSpec, Finished, Sink
-from containers.door import DOORS, Door, Gateway, GatewaySettings
+from containers.door import DOORS, Door, Gateway
+from containers.endpoints import GatewaySettings
 
 PROGRAMS = Path(__file__).parents[2] / "containers" / "images"
 

@@ -26,6 +26,8 @@ from .tunnel import Tunnel
 ORPHAN_S = 1800.0
 """A gateway that has heard nothing for so long ends, and its keys with it."""
 MODEL_SOCKET, TUNNEL_SOCKET = "model", "connect"
+SHUT_S = 10.0
+KEPT_REPORTS = 100
 NAME = re.compile(r"[0-9a-f]{8,64}")
 
 
@@ -63,6 +65,8 @@ class Gateway:
         self._ledger = Ledger(settings)
         self._session = session(settings)
         self._doors: dict[str, Door] = {}
+        self._reports: dict[str, dict[str, Any]] = {}
+        """Of the doors closed last."""
         self._beat = time.monotonic()
         self.done = asyncio.Event()
 
@@ -81,7 +85,10 @@ class Gateway:
         with contextlib.suppress(OSError):
             while line := await reader.readline():
                 self._beat = time.monotonic()
-                answer = await self._obey(json.loads(line))
+                try:
+                    answer = await self._obey(json.loads(line))
+                except Exception as error:  # noqa: BLE001 (whoever asks waits for an answer, whatever it is)
+                    answer = {"error": f"{type(error).__name__}: {error}"}
                 writer.write(json.dumps({"spent_usd": self._ledger.run.spent_usd, **answer}).encode() + b"\n")
                 await writer.drain()
             writer.close()
@@ -91,10 +98,7 @@ class Gateway:
             case "open":
                 await self._open(order["door"], order["trial"])
             case "close":
-                door = self._doors.pop(order["door"], None)
-                if door is not None:
-                    await door.shut()
-                    return {"report": door.tally.report()}
+                return {"report": await self._close(order["door"], again="again" in order)}
             case "stop":
                 self.done.set()
         return {}
@@ -102,10 +106,21 @@ class Gateway:
     async def _open(self, name: str, trial: str) -> None:
         if not NAME.fullmatch(name):
             raise ValueError(name)
+        if name in self._doors:  # asked again, since the first answer was lost
+            return
         folder = self._folder / name
         folder.mkdir(mode=0o755)
         folder.chmod(0o755)
         door = Door(folder, Tally(trial))
+        try:
+            await self._serve(door, trial)
+        except BaseException:
+            await door.shut()
+            raise
+        self._doors[name] = door
+
+    async def _serve(self, door: Door, trial: str) -> None:
+        folder = door.folder
         proxy = Proxy(
             door.tally,
             settings=self._settings,
@@ -120,7 +135,18 @@ class Gateway:
             tunnel = Tunnel(self._settings.connect_hosts, gate=self.gate, journal=journal, trial=trial)
             door.tunnel = await asyncio.start_unix_server(tunnel.handle, str(folder / TUNNEL_SOCKET))
             (folder / TUNNEL_SOCKET).chmod(0o666)
-        self._doors[name] = door
+
+    async def _close(self, name: str, *, again: bool) -> dict[str, Any] | None:
+        """Shut a door and return its report: once, or again where the first answer was lost on the way."""
+        door = self._doors.pop(name, None)
+        if door is None:
+            return self._reports.get(name) if again else None
+        with contextlib.suppress(OSError, TimeoutError):
+            await asyncio.wait_for(door.shut(), SHUT_S)
+        self._reports[name] = door.tally.report()
+        for old in list(self._reports)[:-KEPT_REPORTS]:
+            del self._reports[old]
+        return self._reports[name]
 
     async def close(self) -> None:
         """Shut every door."""

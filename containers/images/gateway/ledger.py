@@ -105,7 +105,10 @@ class Ledger:
 
     def trial(self, name: str) -> Account:
         """Return a trial's account; its retries share it."""
-        return self._trials.setdefault(name, Account(self._settings.max_usd_per_trial))
+        if name not in self._trials:
+            spent = self._settings.spent_by_trial.get(name, 0.0)
+            self._trials[name] = Account(self._settings.max_usd_per_trial, spent)
+        return self._trials[name]
 
     async def reserve(self, trial: str, model: str, input_tokens: int, output_tokens: int) -> Reservation:
         """Admit a request that may use so many tokens, once what is under way leaves room for it under the limits.

@@ -1,21 +1,19 @@
 """The reverse proxy behind one door: judge a request, swap its key, stream the answer through, meter it."""
 
 import asyncio
-import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
 from aiohttp import web
 
-from . import dialects, hosted
-from .body import MAX_BODY, parse
+from . import dialects
+from .body import MAX_BODY
 from .dialects import Route
+from .exchange import Exchange, judge, line, now
 from .ledger import Ledger, Reservation, Tally
 from .meter import BYTES_PER_TOKEN, TOKENS, Meter
 from .settings import Dialect, Refusal, Settings
@@ -26,12 +24,6 @@ the memory that a box can take from the others."""
 READ_AT_ONCE = 2
 """Bodies that are read and parsed at once, per door; the others wait in their sockets."""
 PARSERS = ThreadPoolExecutor(max_workers=2 * READ_AT_ONCE, thread_name_prefix="parser")
-MAX_OUTPUT = ("max_output_tokens", "max_completion_tokens", "max_tokens", "maxOutputTokens")
-DEFAULT_OUTPUT = 32_000
-"""Tokens set aside for an answer whose request names no limit (Codex names none)."""
-LONGEST_OUTPUT = 200_000
-"""No model answers at greater length; a request that says so sets no more aside."""
-MAX_NAME = 200
 HOP_BY_HOP = {
     "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
     "transfer-encoding", "upgrade",
@@ -43,26 +35,6 @@ KEPT_BACK = HOP_BY_HOP | {
 """Request headers that stay here: the box's placeholder key, and whatever would name another account."""
 NOT_RETURNED = HOP_BY_HOP | {"set-cookie", "content-length", "openai-organization", "anthropic-organization-id"}
 LOST = (aiohttp.ClientError, ConnectionError)
-
-
-@dataclass
-class Exchange:
-    """One request and what became of it: a line of the journal."""
-
-    route: Route
-    model: str
-    bytes_in: int
-    streamed: bool
-    started: float = field(default_factory=time.monotonic)
-    judged: float = 0.0
-    first: float = 0.0
-    status: int = 0
-    error: str = ""
-    message: str = ""
-    ended: bool = False
-    """Whether the answer came to its end."""
-    output_tokens: int = DEFAULT_OUTPUT
-    """How long the answer may become."""
 
 
 class Proxy:
@@ -247,69 +219,10 @@ class Proxy:
         self._journal(line(self.tally.trial, exchange, meter, cost, metered=metered))
 
 
-def judge(route: Route, body: bytes) -> tuple[bytes, Exchange]:
-    """Return what is sent on of a body that may pass. Takes up to a second: run it in a thread.
-
-    Raises:
-        Refusal: it may not.
-    """
-    parsed = parse(body)
-    model = route.model or str(parsed.get("model") or "")
-    if len(model) > MAX_NAME:
-        raise Refusal("bad_body", f"a model's name may have {MAX_NAME} characters", status=400)
-    hosted.check(route.form, parsed, model)
-    streamed = bool(parsed.get("stream"))
-    options = parsed.get("stream_options")
-    if route.api == "chat" and streamed and not (isinstance(options, dict) and options.get("include_usage")):
-        # without it nobody learns what the request used
-        parsed["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
-        body = json.dumps(parsed).encode()
-    return body, Exchange(route, model, len(body), streamed, output_tokens=output_limit(parsed))
-
-
-def output_limit(parsed: dict[str, Any]) -> int:
-    """Return how many tokens an answer may have, as its request says."""
-    places = [parsed, parsed.get("generationConfig"), parsed.get("generation_config")]
-    named = [place.get(name) for place in places if isinstance(place, dict) for name in MAX_OUTPUT]
-    counts = [count for count in named if isinstance(count, int) and count > 0]
-    choices = [place.get(name) for place in places if isinstance(place, dict) for name in ("n", "candidateCount")]
-    times = max((number for number in choices if isinstance(number, int)), default=1)
-    return min(max(counts, default=DEFAULT_OUTPUT) * max(1, times), LONGEST_OUTPUT)
-
-
 def say(dialect: Dialect, refusal: Refusal) -> web.Response:
     """Answer in the gateway's own name."""
     status = refusal.status or dialects.STATUS[dialect]
     return web.json_response(dialects.error_body(dialect, status, refusal.kind, str(refusal)), status=status)
-
-
-def line(trial: str, exchange: Exchange, meter: Meter, cost: float, *, metered: bool) -> Mapping[str, Any]:
-    """Return the journal's line of a request: no key, no body, no header."""
-    end = time.monotonic()
-    return {
-        "at": now(),
-        "trial": trial,
-        "provider": exchange.route.upstream.name,
-        "api": exchange.route.api or exchange.route.tail,
-        "model": exchange.model,
-        "status": exchange.status,
-        "streamed": meter.streamed,
-        "error": exchange.error,
-        "stop": meter.stop,
-        "judged_ms": round((exchange.judged - exchange.started) * 1000, 3),
-        "first_s": round(exchange.first - exchange.started, 4) if exchange.first else None,
-        "seconds": round(end - exchange.started, 4),
-        "bytes_in": exchange.bytes_in,
-        "bytes_out": meter.bytes,
-        "usage": meter.usage,
-        "metered": metered,
-        "cost_usd": cost,
-    }
-
-
-def now() -> str:
-    """Return the time, UTC."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def session(settings: Settings) -> aiohttp.ClientSession:

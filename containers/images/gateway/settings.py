@@ -77,6 +77,8 @@ class Settings:
     max_usd: float | None
     max_usd_per_trial: float | None
     spent_usd: float
+    spent_by_trial: Mapping[str, float]
+    """What trials have spent before this gateway was started in the place of one that died."""
     silence_s: float
     """A model that sends nothing for so long is cut off: before its headers with 504, in mid-stream by closing."""
     stale_s: float
