@@ -1,22 +1,25 @@
 """The gateway of a run: which endpoints, with which keys, under which limits."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from genai_prices.data_snapshot import get_snapshot
 
 from containers.box import Engine
 from containers.door import Gateway
 from containers.endpoints import GatewaySettings, Price, Upstream
 from containers.images import ensure_image
+from containers.journal import entries
 from containers.lease import RunLease
 from results.folder import RunFolder
 from results.pricing import PriceBook, read_price_file
 from results.records import RunPlan, Usage
 from runners.cache import Cache
 from runners.harness import HarnessError, Say, plan_harness
-from runners.keys import AsksModel, find_upstreams, host_proxies, read_variables
+from runners.keys import AsksModel, find_upstreams, host_proxies, providers, read_variables
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class GatewayPlan:
     """What the gateway will be told, keys included: lives in memory only."""
 
     upstreams: tuple[Upstream, ...]
-    models: tuple[str, ...]
+    models: Mapping[str, str]
+    """Model -> its provider, a table of ``providers.toml``."""
     proxies: dict[str, str]
 
 
@@ -33,12 +37,15 @@ def plan_gateway(plan: RunPlan, key_file: Path | None) -> GatewayPlan | None:
 
     Raises:
         KeyMissingError: a credential is missing; said before anything is built.
+        HarnessError: a limit is set, and a model has no price to reckon it by.
+        PriceFileError: the file of ``--prices`` cannot be used.
     """
     asking = models_asked(plan)
     if not asking:
         return None
+    models = {harness.model: harness.provider for harness in asking}
+    _refuse_unpriced(plan, models)
     variables = read_variables(key_file, os.environ)
-    models = tuple(dict.fromkeys(harness.model for harness in asking))
     return GatewayPlan(find_upstreams(asking, variables), models, host_proxies(variables))
 
 
@@ -68,8 +75,8 @@ def start_gateway(
     book = price_book(plan)
     settings = GatewaySettings(
         upstreams=wanted.upstreams,
-        prices=_prices(wanted.models, book),
-        spent_usd=_spent(folder, book),
+        prices=_prices(wanted.models, book) | {name: Price(**own.model_dump()) for name, own in book.own.items()},
+        spent_usd=spent_usd(folder, book),
         connect_hosts=_connect_hosts(plan),
         proxies=wanted.proxies,
         max_usd=_usd(plan, "max_usd"),
@@ -105,17 +112,50 @@ def _connect_hosts(plan: RunPlan) -> tuple[str, ...]:
     return tuple(host if ":" in host else f"{host}:443" for host in hosts)
 
 
-def _prices(models: Sequence[str], book: PriceBook) -> dict[str, Price]:
-    """Return the price of each model that the table knows; with a limit set the gateway refuses the others."""
-    prices = {}
-    for model in models:
-        rates = book.rates(Usage(model=model), datetime.now(UTC))
-        if rates is not None:
-            prices[model] = Price(**rates.model_dump())
-    return prices
+def _refuse_unpriced(plan: RunPlan, models: Mapping[str, str]) -> None:
+    limits = [f"--{name.replace('_', '-')}" for name in ("max_usd", "max_usd_per_trial") if name in plan.options]
+    if not limits:
+        return
+    book = price_book(plan)
+    unpriced = [model for model, provider in models.items() if _price(model, provider, book) is None]
+    if unpriced:
+        raise HarnessError(
+            f"--model {', '.join(unpriced)}: no price is known, and {' and '.join(limits)} cannot be kept without one; "
+            "name it in a file of --prices, or leave the limit out."
+        )
 
 
-def _spent(folder: RunFolder, book: PriceBook) -> float:
-    """Return what the finished trials of a resumed run have spent."""
+def _price(model: str, provider: str, book: PriceBook) -> Price | None:
+    family = str(providers()[provider]["dialect"])
+    rates = book.rates(Usage(model=model, provider=family), datetime.now(UTC))
+    return None if rates is None else Price(**rates.model_dump())
+
+
+def _prices(models: Mapping[str, str], book: PriceBook) -> dict[str, Price]:
+    """Return the prices of the models asked for, and of all others that the table has of their providers.
+
+    A CLI may ask a smaller model for a title or a summary; with a limit set, the gateway refuses what has no price.
+    """
+    asked = [*_helpers(set(models.values())), *models.items()]
+    priced = {model: _price(model, provider, book) for model, provider in asked}
+    return {model: price for model, price in priced.items() if price is not None}
+
+
+def _helpers(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return all models that the price table has of these providers, each with its provider."""
+    families = {str(providers()[name]["dialect"]): name for name in names}
+    return [
+        (model.id, families[entry.id])
+        for entry in get_snapshot().providers
+        if entry.id in families
+        for model in entry.models
+    ]
+
+
+def spent_usd(folder: RunFolder, book: PriceBook) -> float:
+    """Return what a resumed run has spent: all requests of its journal, also those of tries that left no record."""
+    journal = folder.path / "gateway.jsonl"
+    if journal.is_file():
+        return sum(float(entry.get("cost_usd") or 0) for entry in entries(journal))
     costs = (book.cost(record.usage, record.started_at).usd for record in folder.records().values())
     return sum(cost for cost in costs if cost is not None)
