@@ -140,6 +140,16 @@ def linked(submission: Path, gold: Path) -> None:
     path.symlink_to(path.with_suffix(".real"))
 
 
+def removed(name: str) -> Mutate:
+    return lambda submission, gold: (submission / name).unlink()
+
+
+def many_files(submission: Path, gold: Path) -> None:
+    path = shards(submission)[0]
+    for number in range(300):
+        pq.write_table(pq.read_table(path)[:0], path.with_name(f"empty_{number}.parquet"))
+
+
 def litter(submission: Path, gold: Path) -> None:
     for name in (".logs/run.log", "merge_to_MEDS_cohort/train/0.parquet", "package/MIMIC_IV_MEDS/run_custom.py"):
         path = submission / COHORT / name
@@ -216,4 +226,15 @@ MUTATIONS: list[tuple[str, Mutate, int]] = [
     ("an interpolation", text(CUSTOM, lambda s: s.replace("ED_OUT", "${oc.env:HOME}")), 0),
     ("brackets without end", text(CUSTOM, lambda s: "[" * 100_000), 0),
     ("no package", package_left_out, 0),
+    ("package's settings left out", removed(f"{CONFIGS}/main.yaml"), 0),
+    ("an empty module left out", removed(f"{CONFIGS}/__init__.py"), 0),
+    ("an empty module filled with much", text(f"{CONFIGS}/__init__.py", lambda s: "evil = 1\n" * 60_000), 0),
+    ("a YAML bool that is none", text(CUSTOM, lambda s: s + "\nhosp/zz: {e: {code: !!bool x, time: a}}\n"), 0),
+    ("times as text", typed("time", pa.string()), 0),
+    ("times with a zone", typed("time", pa.timestamp("us", "UTC")), 0),
+    ("a column named like a pattern", rows(lambda frame: frame.with_columns(pl.lit("x").alias("^.*$"))), 0),
+    ("an empty column named like a pattern", tables(lambda table: table.append_column("*", pa.nulls(len(table)))), 1),
+    ("hadm_id as decimal128", typed("hadm_id", pa.decimal128(30, 2)), 1),
+    ("codes as string views", typed("code", pa.string_view()), 1),
+    ("300 empty data files more", many_files, 1),
 ]  # fmt: skip

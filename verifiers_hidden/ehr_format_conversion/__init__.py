@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from verifiers_hidden.ehr_format_conversion import compare, configuration, pipeline
-from verifiers_hidden.ehr_format_conversion.cohort import MEDS, Submitted, read_cohort
+from verifiers_hidden.ehr_format_conversion.cohort import MEDS, Submitted, read_cohort, submitted_work
 from verifiers_hidden.kit import GoldError, Reason, Refused, Verdict, gold_json
 
 COHORT = "MEDS_cohort"
@@ -35,11 +35,13 @@ def judge(submission: Path, gold: Path, rule: dict[str, float]) -> Verdict:
     """Judge cohort, package and configuration; a failed check is named with what was found."""
     facts = gold_json(gold / "facts.json")
     expected = _expected(gold / "expected")
+    configuration.check_pristine(gold / PRISTINE)
     folder = _folder(submission / COHORT)
     cohort = read_cohort(folder, 2 * len(expected["events"]) + 10_000)
     _check_verifier(gold)
     checks = dict.fromkeys(_names(facts), "")
-    _compare_cohort(checks, cohort, expected, facts)
+    with submitted_work():
+        _compare_cohort(checks, cohort, expected, facts)
     custom = _check_package(checks, folder / PACKAGE, gold)
     _compare_run(checks, custom, gold)
     failed = {name: message for name, message in checks.items() if message}
@@ -77,7 +79,7 @@ def missing(gold: Path) -> tuple[float | None, dict[str, float]]:
 
 def perfect(gold: Path, out: Path) -> None:
     """Write the cohort, the package as published and the configuration that was asked for."""
-    expected = _expected(gold / "expected")
+    expected = _gold_frames(gold / "expected")
     folder = out / COHORT
     events = expected["events"].join(expected["splits"], on="subject_id", how="left")
     for shard in SHARDS:
@@ -106,6 +108,19 @@ def _names(facts: dict[str, Any]) -> list[str]:
 
 
 def _expected(folder: Path) -> dict[str, pl.DataFrame]:
+    """Return gold in the form in which it is compared."""
+    frames = _gold_frames(folder)
+    try:
+        return {
+            "events": compare.canonical(frames["events"]),
+            "codes": compare.as_texts(frames["codes"]),
+            "splits": compare.canonical_splits(frames["splits"]),
+        }
+    except (KeyError, pl.exceptions.PolarsError) as error:
+        raise GoldError(f"gold {folder.name}: {error}") from error
+
+
+def _gold_frames(folder: Path) -> dict[str, pl.DataFrame]:
     try:
         return {name: pl.read_parquet(folder / f"{name}.parquet") for name in ("events", "codes", "splits")}
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -114,7 +129,7 @@ def _expected(folder: Path) -> dict[str, pl.DataFrame]:
 
 def _check_verifier(gold: Path) -> None:
     """Run the package's own default configuration: where it does not give the gold, this verifier is broken."""
-    config = configuration.load_config(gold / PRISTINE / configuration.DEFAULT)
+    config = configuration.gold_config(gold / PRISTINE / configuration.DEFAULT)
     outcome = pipeline.run(configuration.plain(config), gold / "hidden" / "raw_input")
     expected = _expected(gold / "hidden" / "default")
     if outcome.cohort is None:
@@ -180,6 +195,6 @@ def _published(checks: dict[str, str], cohort: Submitted, custom: configuration.
     ours_only = ("package_wiring", "custom_run_events", "custom_run_codes")
     if custom is None or any(message for name, message in checks.items() if name not in ours_only):
         return False
-    default = configuration.load_config(gold / PRISTINE / configuration.DEFAULT)
-    wanted = configuration.load_config(gold / "custom_event_configs.yaml")
+    default = configuration.gold_config(gold / PRISTINE / configuration.DEFAULT)
+    wanted = configuration.gold_config(gold / "custom_event_configs.yaml")
     return cohort.shards == SHARDS and configuration.has_parts(custom, wanted, default)

@@ -9,22 +9,31 @@ CORE = ("subject_id", "time", "code", "numeric_value")
 
 
 def canonical(events: pl.DataFrame) -> pl.DataFrame:
-    """Return rows in one notation; columns without any value are dropped."""
-    named = [
-        pl.col("subject_id").cast(pl.Int64, strict=False),
-        _naive(events.schema["time"]),
-        pl.col("code").cast(pl.String),
-        pl.col("numeric_value").cast(pl.Float32, strict=False),
-    ]
+    """Return rows in one notation: the four columns of MEDS in their types, ``+name`` as text for each one carried.
+
+    A value of another kind than its column's becomes null; columns without any value are dropped. With the mark before
+    it, no name reads as a pattern or as a column of ours.
+    """
+    events = events.clone()
+    events.columns = [name if name in CORE else f"+{name}" for name in events.columns]
     more = sorted(name for name in events.columns if name not in CORE and events[name].null_count() < len(events))
-    return events.select(*named, *(_text(name, events.schema[name]) for name in more))
+    texts = [_text(name, events.schema[name]) for name in more]
+    return events.with_columns(*_typed(events), *texts).select(*CORE, *more)
 
 
-def _naive(kind: pl.DataType) -> pl.Expr:
-    column = pl.col("time")
-    if isinstance(kind, pl.Datetime) and kind.time_zone is not None:
-        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return column.cast(pl.Datetime("us"), strict=False)
+def _typed(events: pl.DataFrame) -> list[pl.Expr]:
+    kinds = {name: events.schema[name] for name in CORE}
+    fits = {
+        "subject_id": kinds["subject_id"].is_integer(),
+        "time": isinstance(kinds["time"], pl.Datetime),
+        "code": kinds["code"] == pl.String,
+        "numeric_value": kinds["numeric_value"].is_numeric(),
+    }
+    types = (pl.Int64(), pl.Datetime("us"), pl.String(), pl.Float32())
+    return [
+        (pl.col(name).cast(kind, strict=False) if fits[name] else pl.lit(None, dtype=kind)).alias(name)
+        for name, kind in zip(CORE, types, strict=True)
+    ]
 
 
 def _text(name: str, kind: pl.DataType) -> pl.Expr:
@@ -37,14 +46,39 @@ def _text(name: str, kind: pl.DataType) -> pl.Expr:
     return pl.when(number.is_finite()).then(number.cast(pl.String)).otherwise(text).alias(name)
 
 
+def as_texts(codes: pl.DataFrame) -> pl.DataFrame:
+    """Return code metadata with every value a text, or a list of texts."""
+    columns = [
+        column.cast(pl.List(pl.String) if isinstance(column.dtype, pl.List) else pl.String)
+        for column in codes.get_columns()
+    ]
+    return pl.DataFrame(columns)
+
+
+def canonical_splits(splits: pl.DataFrame) -> pl.DataFrame:
+    """Return splits with whole numbers as subjects and texts as splits; a column of another kind becomes null."""
+    there = [name for name in ("subject_id", "split") if name in splits.columns]
+    fits = {
+        name: kind.is_integer() if name == "subject_id" else kind == pl.String for name, kind in splits.schema.items()
+    }
+    types = {"subject_id": pl.Int64(), "split": pl.String()}
+    return splits.select(there).with_columns(
+        pl.col(name).cast(types[name], strict=False) if fits[name] else pl.lit(None, dtype=types[name]).alias(name)
+        for name in there
+    )
+
+
 def differing(expected: pl.DataFrame, found: pl.DataFrame) -> dict[str, tuple[int, int]]:
-    """Return first part of the code -> (rows missing, rows too many), for codes whose rows differ."""
+    """Return first part of the code -> (rows missing, rows too many), for codes whose rows differ.
+
+    Both sides are canonical.
+    """
     columns = [*CORE, *sorted((set(expected.columns) | set(found.columns)) - set(CORE))]
     sides = [
         frame.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in columns if name not in frame.columns)
         .select(columns)
         .with_columns(_side=pl.lit(side, dtype=pl.Int64))
-        for frame, side in ((canonical(expected), 1), (canonical(found), -1))
+        for frame, side in ((expected, 1), (found, -1))
     ]
     counted = pl.concat(sides).group_by(columns).agg(pl.col("_side").sum()).filter(pl.col("_side") != 0)
     first = pl.col("code").fill_null("").str.split("//").list.first()

@@ -4,12 +4,13 @@ import ast
 import hashlib
 import json
 import re
+import reprlib
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from verifiers_hidden.kit import Reason, Refused, read_bytes, read_text
+from verifiers_hidden.kit import GoldError, Reason, Refused, read_bytes, read_text
 
 DEFAULT, CUSTOM = "configs/event_configs.yaml", "configs/custom_event_configs.yaml"
 MAY_CHANGE = ("__main__.py", "configs/main.yaml")
@@ -18,16 +19,22 @@ MAX_BYTES = 256 << 10
 MAX_NODES = 20_000
 MAX_EVENTS, MAX_KEYS = 200, 40
 """Events of a configuration, and keys of an event: what it may make the ETL write is bounded by them."""
+TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "null", "map", "seq", "bool", "int", "merge"))
+MAX_DIGITS = 18
 TABLE = re.compile(r"[A-Za-z0-9_-]{1,80}(/[A-Za-z0-9_-]{1,80})?")
 Config = dict[str, Any]
+YAML_ERRORS = (yaml.YAMLError, RecursionError, LookupError, AttributeError, ArithmeticError, TypeError, ValueError)
+"""What the parser raises: its own errors, and what its constructors stumble over (a bool that is none: KeyError)."""
 
 
 def same_file(submitted: Path, pristine: Path) -> bool:
     """Compare two files by content, line endings aside."""
     try:
         found = read_bytes(submitted, limit=MAX_BYTES)
-    except Refused:
-        return not pristine.read_bytes() and submitted.is_file() and not submitted.is_symlink()
+    except Refused as refusal:
+        if refusal.reason != Reason.EMPTY_SUBMISSION:
+            return False
+        found = b""
     digests = [hashlib.sha256(data.replace(b"\r\n", b"\n")).digest() for data in (found, pristine.read_bytes())]
     return digests[0] == digests[1]
 
@@ -40,7 +47,40 @@ def changed_files(package: Path, pristine: Path) -> list[str]:
     main = package / "__main__.py"
     if not same_file(main, pristine / "__main__.py") and not _uses_default(main):
         changed.append("__main__.py (it no longer uses EVENT_CFG)")
+    try:
+        read_bytes(package / "configs/main.yaml", limit=MAX_BYTES)
+    except Refused as refusal:
+        changed.append(str(refusal))
     return changed
+
+
+def check_pristine(pristine: Path) -> None:
+    """Tell a gold package that lost files from a submission that changed them.
+
+    Raises:
+        GoldError: files of the package are missing or empty.
+    """
+    try:
+        for name in (*MAY_CHANGE, DEFAULT, "__init__.py"):
+            if not (pristine / name).stat().st_size:
+                raise GoldError(f"gold {name} is empty")
+        empty = [path.name for path in pristine.rglob("*") if path.is_file() and not path.stat().st_size]
+    except OSError as error:
+        raise GoldError(f"gold package: {error}") from error
+    if set(empty) - {"__init__.py"}:
+        raise GoldError(f"gold package: empty files: {', '.join(sorted(empty))}")
+
+
+def gold_config(path: Path) -> Config:
+    """Parse one of our own configurations.
+
+    Raises:
+        GoldError: it is missing or damaged.
+    """
+    try:
+        return load_config(path)
+    except Refused as refusal:
+        raise GoldError(f"gold {path.name}: {refusal}") from refusal
 
 
 def _uses_default(path: Path) -> bool:
@@ -64,8 +104,8 @@ def load_config(path: Path) -> Config:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         _measure(root, {}, set())
         document = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise Refused(Reason.BAD_SHAPE, f"{path.name} is no acceptable YAML: {error}"[:300]) from None
+    except YAML_ERRORS as error:
+        raise _wrong(f"{path.name} is no acceptable YAML: {error}") from None
     return _checked(document)
 
 
@@ -76,6 +116,7 @@ def _measure(node: Any, sizes: dict[int, int], open_nodes: set[int]) -> int:
     if id(node) in open_nodes:
         raise ValueError("an alias refers to what contains it")
     if id(node) not in sizes:
+        _check_tag(node)
         open_nodes.add(id(node))
         children: list[Any] = []
         if isinstance(node, yaml.MappingNode):
@@ -92,6 +133,14 @@ def _measure(node: Any, sizes: dict[int, int], open_nodes: set[int]) -> int:
     return sizes[id(node)]
 
 
+def _check_tag(node: yaml.Node) -> None:
+    """Refuse a value before it is made: a type that no configuration has, or a number of any size."""
+    if node.tag not in TAGS:
+        raise ValueError(f"a value has the type {_shown(node.tag)}")
+    if node.tag.endswith(":int") and len(node.value) > MAX_DIGITS:
+        raise ValueError(f"a number has more than {MAX_DIGITS} digits")
+
+
 def _checked(document: Any) -> Config:
     """Return the document if it has the form of an event configuration: tables of named events."""
     if not isinstance(document, dict) or not document:
@@ -101,11 +150,12 @@ def _checked(document: Any) -> Config:
             _word(events, table)
             continue
         if not isinstance(table, str) or not TABLE.fullmatch(table) or not isinstance(events, dict):
-            raise _wrong(f"{table!r} is no table with its events")
+            raise _wrong(f"{_shown(table)} is no table with its events")
         for name, event in events.items():
+            _word(name, table)
             if name == "subject_id_col":
                 _word(event, name)
-            elif not isinstance(name, str) or not isinstance(event, dict):
+            elif not isinstance(event, dict):
                 raise _wrong(f"{table}.{name} is no event")
             else:
                 _check_event(f"{table}.{name}", event)
@@ -146,18 +196,26 @@ def _check_metadata(where: str, sources: Any) -> None:
 
 def _word(value: Any, where: str) -> None:
     if not isinstance(value, str) or not 0 < len(value) <= 500 or not value.isprintable():
-        raise _wrong(f"{where} holds {value!r}"[:200])
+        raise _wrong(f"{where} holds {_shown(value)}")
     if "${" in value:
         raise _wrong(f"{where} holds an interpolation")
 
 
+def _shown(value: Any) -> str:
+    """Return a value as it can stand in a message: of bounded length, whatever it is."""
+    return reprlib.repr(value)[:80]
+
+
 def _wrong(message: str) -> Refused:
-    return Refused(Reason.BAD_SHAPE, message)
+    return Refused(Reason.BAD_SHAPE, message.encode("ascii", "backslashreplace").decode()[:300])
 
 
 def plain(config: Config) -> str:
-    """Return the configuration in one plain notation: what the pristine ETL is given."""
-    return json.dumps(config, indent=1)
+    """Return the configuration in one plain notation: what the pristine ETL is given.
+
+    Characters stand as they are: YAML reads the two escapes of JSON for one astral character as two characters.
+    """
+    return json.dumps(config, indent=1, ensure_ascii=False)
 
 
 def has_parts(found: Config, wanted: Config, default: Config) -> bool:
