@@ -1,6 +1,9 @@
 """Read files out of a box, one by one, from a stream that may be dropped at any point."""
 
+import hashlib
 import io
+import os
+import shutil
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -10,6 +13,12 @@ from containers.box import EngineError
 
 KEEP_BYTES = 200 << 20
 KEEP_FILES = 2_000
+SEEN_FILES = 20_000
+"""Members of an archive that are looked at, folders and links included."""
+LONGEST_NAME, LONGEST_PATH = 200, 400
+"""Bytes; the trial's folder comes before it, and a host may take 255 and 4096."""
+WEIRD = (EngineError, tarfile.TarError, OSError, ValueError, ArithmeticError, LookupError, EOFError, RecursionError)
+"""What an engine, tar, and a host's own files raise on names, times and headers that somebody made up."""
 
 
 class Archived(Protocol):
@@ -103,25 +112,69 @@ class _Chunks(io.RawIOBase):
 
 
 def keep_files(box: Archived, path: str, into: Path) -> list[str]:
-    """Copy the regular files of a path into ``into``; links are not followed. Return warnings on what was left out."""
-    left = KEEP_BYTES
-    kept = 0
+    """Copy the regular files of a path into ``into``; links are not followed. Return warnings on what was left out.
+
+    Files keep their time, and their name where the host can have it. What an agent's box holds raises nothing.
+    """
+    keeper = _Keeper(path, into)
     try:
-        for archive, member in members(box, path):
-            name = PurePosixPath(member.name)
-            if not member.isreg() or ".." in name.parts or name.is_absolute():
-                continue
-            if member.size > left or kept == KEEP_FILES:
-                return [f"{path}: more than {KEEP_FILES} files or {KEEP_BYTES >> 20} MiB; the rest was left out"]
-            content = archive.extractfile(member)
-            data = content.read() if content else b""
-            target = into / PurePosixPath(*name.parts[1:]) if len(name.parts) > 1 else into
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
-            left -= len(data)
-            kept += 1
+        for seen, (archive, member) in enumerate(members(box, path)):
+            if seen >= SEEN_FILES or not keeper.take(archive, member):
+                break
     except FileNotFoundError:
         return []
-    except EngineError as error:
-        return [f"{path}: the archive could not be read: {error}"]
-    return []
+    except WEIRD as error:
+        keeper.warnings.append(f"{path}: the archive could not be read: {error!a}"[:300])
+    if keeper.unkept:
+        keeper.warnings.append(f"{path}: {keeper.unkept} files could not be kept, one for {keeper.why!a}"[:300])
+    return keeper.warnings
+
+
+class _Keeper:
+    """Writes the members of an archive to a folder of the host, within limits."""
+
+    def __init__(self, path: str, into: Path) -> None:
+        self._path = path
+        self._into = into
+        self._left = KEEP_BYTES
+        self._kept = 0
+        self.unkept = 0
+        self.why = ""
+        self.warnings: list[str] = []
+
+    def take(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bool:
+        """Keep a member if it is a file to keep; false where the limits are reached."""
+        name = PurePosixPath(member.name)
+        if not member.isreg() or ".." in name.parts or name.is_absolute():
+            return True
+        if member.size > self._left or self._kept == KEEP_FILES:
+            said = f"more than {KEEP_FILES} files or {KEEP_BYTES >> 20} MiB; the rest was left out"
+            self.warnings.append(f"{self._path}: {said}")
+            return False
+        try:
+            content = archive.extractfile(member)
+            target = self._into.joinpath(*short(name.parts[1:]))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as file:
+                if content is not None:
+                    shutil.copyfileobj(content, file, 1 << 20)
+            os.utime(target, (member.mtime, member.mtime))
+        except WEIRD as error:
+            self.unkept += 1
+            self.why = str(error)
+        self._left -= member.size
+        self._kept += 1
+        return True
+
+
+def short(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a file's path as it can be on any host: where it is too long or odd, a name made of its checksum.
+
+    What comes after the last dot of the name stays, and so does the name's end: readers look for both.
+    """
+    text = "/".join(parts)
+    name = text.encode(errors="surrogatepass")
+    if len(name) <= LONGEST_PATH and text.isprintable() and all(len(part.encode()) <= LONGEST_NAME for part in parts):
+        return parts
+    end = "".join(letter for letter in parts[-1][-40:] if letter.isprintable())
+    return (f"{hashlib.sha256(name).hexdigest()[:16]}-{end}",)

@@ -11,7 +11,7 @@ from containers.box import Finished
 from runners.errors import class_of
 from runners.harness import HarnessError, HarnessOptions, Reading, Seat
 from runners.keys import providers, split_model
-from runners.trajectories.story import Story
+from runners.trajectories.story import Story, plain
 
 PLACEHOLDER = "box"
 """Stands in the box for a key; the gateway swaps it."""
@@ -87,8 +87,9 @@ class CliHarness(ABC):
         """Success needs exit status 0, the closing event, and no error in it; the rest is classed by its words."""
         try:
             story = self.story(logs)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            story = Story(agent=self.name, warnings=[f"the log of {self.name} was not understood: {error!r}"])
+        except Exception as error:  # noqa: BLE001 (an agent may write what it likes into its logs)
+            story = Story(agent=self.name)
+            story.warn(f"the log of {self.name} was not understood: {error!r}")
         story.model = story.model or self.model
         error_class, message = "", ""
         if finished is None or finished.exit_code != 0 or story.errors or not story.closed:
@@ -96,14 +97,8 @@ class CliHarness(ABC):
             error_class = class_of(message)
             status = "unseen" if finished is None else finished.exit_code
             message = message or f"{self.name} ended with status {status} and without its closing event"
-        return Reading(
-            usage=story.usage(self.dialect),
-            cost_usd=story.cost_usd,
-            trajectory=story.trajectory(),
-            error_class=error_class,
-            message=message[:500],
-            warnings=tuple(story.warnings),
-        )
+        usage, cost_usd, trajectory = story.told(self.dialect)
+        return Reading(usage, cost_usd, trajectory, error_class, plain(message)[:500], tuple(story.warnings))
 
 
 def last_line(path: Path) -> str:

@@ -1,24 +1,26 @@
 """Claude Code: the session file has the steps and each message's tokens, standard output how it ended."""
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from runners.trajectories.story import Step, Story, Tokens, ToolCall, flatten, newest, parsed, rows
+from runners.trajectories.log import flatten, parsed, rows, session_file
+from runners.trajectories.story import MAX_STEPS, Step, Story, Tokens, ToolCall
 
 
 def read_claude_code(stdout: Path, projects: Path) -> Story:
     """Return the story of a run."""
     story = Story(agent="claude-code")
-    session = newest(projects, "*.jsonl")
-    messages = Messages(story)
-    messages.read(rows(session if session is not None else stdout))
-    for row in rows(stdout):
+    for row in rows(stdout, story):
         if row.get("type") == "system" and row.get("subtype") == "init":
             story.session, story.model = str(row.get("session_id") or ""), str(row.get("model") or "")
             story.version = str(row.get("claude_code_version") or "")
         elif row.get("type") == "result":
             end(story, row)
+    session = session_file(projects, "*.jsonl", story.session)
+    messages = Messages(story)
+    messages.read(rows(session if session is not None else stdout, story))
     if not story.spent:
         messages.spend()
     else:
@@ -58,7 +60,7 @@ def end(story: Story, row: dict[str, Any]) -> None:
             ),
         )
         if used.get("costBasis") == "unknown":
-            story.warnings.append(f"claude-code guessed the price of {model}: its own cost was left out")
+            story.warn(f"claude-code guessed the price of {model}: its own cost was left out")
             cost = None
     story.cost_usd = float(cost) if isinstance(cost, int | float) else None
 
@@ -89,19 +91,20 @@ class Messages:
             return
         step = self._steps.get(key)
         if step is None:
-            step = self._steps[key] = Step("agent", at=at, model=model)
-            self._story.steps.append(step)
+            if len(self._steps) >= MAX_STEPS:
+                return
+            step = self._steps[key] = self._story.add(Step("agent", at=at, model=model))
         step.tokens = tokens_of(message.get("usage") or {})
         self._models[key] = model
         for block in message.get("content") or []:
             match block.get("type"):
                 case "text":
-                    step.message += ("\n" if step.message else "") + str(block.get("text") or "")
+                    step.say(str(block.get("text") or ""))
                 case "thinking":
-                    step.reasoning += ("\n" if step.reasoning else "") + str(block.get("thinking") or "")
+                    step.think(str(block.get("thinking") or ""))
                 case "tool_use":
                     given = parsed(block.get("input"))
-                    step.calls.append(ToolCall(str(block.get("id")), str(block.get("name")), given))
+                    self._story.ask(step, ToolCall(str(block.get("id")), str(block.get("name")), given))
 
     def _user(self, message: dict[str, Any], at: str) -> None:
         content = message.get("content")
@@ -115,12 +118,11 @@ class Messages:
             if call is not None:
                 call.result = flatten(block.get("content"))
         if not results:
-            self._story.steps.append(Step("user", flatten(content), at))
+            self._story.add(Step("user", flatten(content), at))
 
     def requests(self) -> dict[str, int]:
         """Return how many answers each model gave."""
-        models = list(self._models.values())
-        return {model: models.count(model) for model in dict.fromkeys(models)}
+        return dict(Counter(self._models.values()))
 
     def spend(self) -> None:
         """Take the tokens from the messages: what there is where the closing event is missing."""

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from runners.trajectories.story import Step, Story, Tokens, ToolCall, flatten, newest, parsed, rows
+from runners.trajectories.log import flatten, parsed, rows, session_file
+from runners.trajectories.story import Step, Story, Tokens, ToolCall
 
 SOURCES = {"developer": "system", "system": "system", "user": "user", "assistant": "agent"}
 
@@ -15,7 +16,7 @@ def read_codex(stdout: Path, sessions: Path) -> Story:
     """Return the story of a run."""
     story = Story(agent="codex")
     told: Tokens | None = None
-    for row in rows(stdout):
+    for row in rows(stdout, story):
         match row.get("type"):
             case "turn.completed":
                 story.closed = True
@@ -25,13 +26,13 @@ def read_codex(stdout: Path, sessions: Path) -> Story:
             case "thread.started":
                 story.session = str(row.get("thread_id") or "")
             case "item.completed" if (row.get("item") or {}).get("type") == "error":
-                story.warnings.append("codex: " + str(row["item"].get("message"))[:300])
+                story.warn("codex: " + str(row["item"].get("message"))[:300])
             case "error" if not story.closed:
                 last = str(row.get("message") or "")
-                story.warnings.append(f"codex: {last[:300]}")
-    rollout = newest(sessions, "rollout-*.jsonl")
+                story.warn(f"codex: {last[:300]}")
+    rollout = session_file(sessions, "rollout-*.jsonl", story.session)
     if rollout is None:
-        story.warnings.append("codex left no rollout file: no steps to tell")
+        story.warn("codex left no rollout file: no steps to tell")
         if told is not None:
             story.spend("", told)
         return story
@@ -65,7 +66,7 @@ class Rollout:
 
     def read(self, path: Path) -> None:
         """Add what the file tells to the story."""
-        for row in rows(path):
+        for row in rows(path, self._story):
             payload = row.get("payload")
             if isinstance(payload, dict):
                 self._row(str(row.get("type")), payload, str(row.get("timestamp") or ""))
@@ -95,26 +96,20 @@ class Rollout:
             self._step = None
         elif kind == "message" and item.get("role") != "assistant":
             source = SOURCES.get(str(item.get("role")), "user")
-            self._story.steps.append(Step(source, flatten(item.get("content")), at))
+            self._story.add(Step(source, flatten(item.get("content")), at))
             self._step = None
         elif kind in ANSWERS:
             self._agent(item, at)
 
     def _agent(self, item: dict[str, Any], at: str) -> None:
         if self._step is None:
-            self._step = Step("agent", at=at, model=self._story.model, effort=self._effort)
-            self._story.steps.append(self._step)
+            self._step = self._story.add(Step("agent", at=at, model=self._story.model, effort=self._effort))
         match item.get("type"):
             case "message":
-                self._step.message = join(self._step.message, flatten(item.get("content")))
+                self._step.say(flatten(item.get("content")))
             case "reasoning":
-                self._step.reasoning = join(self._step.reasoning, flatten(item.get("summary")))
+                self._step.think(flatten(item.get("summary")))
             case "function_call" | "custom_tool_call" | "local_shell_call":
                 given = item.get("arguments") or item.get("input") or item.get("action") or {}
                 call_id = str(item.get("call_id") or item.get("id"))
-                self._step.calls.append(ToolCall(call_id, str(item.get("name") or item["type"]), parsed(given)))
-
-
-def join(first: str, second: str) -> str:
-    """Return two texts as one."""
-    return f"{first}\n{second}" if first and second else first or second
+                self._story.ask(self._step, ToolCall(call_id, str(item.get("name") or item["type"]), parsed(given)))

@@ -4,14 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from runners.trajectories.story import Step, Story, Tokens, ToolCall, flatten, newest, parsed, rows
+from runners.trajectories.log import MAX_LINE_BYTES, flatten, parsed, rows, session_file
+from runners.trajectories.story import MAX_CALLS, Step, Story, Tokens, ToolCall
 
 
 def read_copilot(stdout: Path, home: Path, usage_file: Path) -> Story:
     """Return the story of a run."""
     story = Story(agent="copilot-cli")
     failures = []
-    for row in rows(stdout):
+    for row in rows(stdout, story):
         data = row.get("data") or {}
         match row.get("type"):
             case "result":
@@ -22,12 +23,12 @@ def read_copilot(stdout: Path, home: Path, usage_file: Path) -> Story:
                 failures.append(" ".join(str(word) for word in words if word))
             case "model.call_failure":
                 words = (data.get("statusCode"), data.get("errorCode"), data.get("errorMessage"))
-                story.warnings.append("copilot-cli: " + " ".join(str(word) for word in words if word)[:300])
+                story.warn("copilot-cli: " + " ".join(str(word) for word in words if word)[:300])
     if not story.closed:
         story.errors = failures
-    events = newest(home, "events.jsonl")
+    events = session_file(home, "events.jsonl", story.session)
     reader = Events(story)
-    for row in rows(events if events is not None else stdout):
+    for row in rows(events if events is not None else stdout, story):
         if not row.get("ephemeral"):
             reader.take(str(row.get("type")), row.get("data") or {}, str(row.get("timestamp") or ""))
     if not story.spent:
@@ -49,7 +50,7 @@ def tokens_of(usage: dict[str, Any]) -> Tokens:
 
 def totals(story: Story, usage_file: Path) -> None:
     """Take the totals where the single requests are not known."""
-    if not usage_file.is_file():
+    if not usage_file.is_file() or usage_file.stat().st_size > MAX_LINE_BYTES:
         return
     metrics = json.loads(usage_file.read_text(encoding="utf-8")).get("modelMetrics") or {}
     for model, entry in metrics.items():
@@ -74,11 +75,12 @@ class Events:
                 self._effort = str(data.get("reasoningEffort") or "")
             case "user.message" | "system.message":
                 source = "user" if kind.startswith("user") else "system"
-                self._story.steps.append(Step(source, flatten(data.get("content")), at))
+                self._story.add(Step(source, flatten(data.get("content")), at))
             case "session.usage_record":
                 usage = data.get("usage") or {}
                 tokens = tokens_of(usage)
-                self._tokens[str(usage.get("apiCallId"))] = tokens
+                if len(self._tokens) < MAX_CALLS:
+                    self._tokens[str(usage.get("apiCallId"))] = tokens
                 self._story.spend(str(usage.get("model") or self._story.model), tokens)
             case "assistant.message" if not data.get("parentToolCallId"):
                 self._message(data, at)
@@ -94,5 +96,5 @@ class Events:
         step.tokens = self._tokens.get(str(data.get("apiCallId")))
         for asked in data.get("toolRequests") or []:
             given = parsed(asked.get("arguments") or {})
-            step.calls.append(ToolCall(str(asked.get("toolCallId")), str(asked.get("name")), given))
-        self._story.steps.append(step)
+            self._story.ask(step, ToolCall(str(asked.get("toolCallId")), str(asked.get("name")), given))
+        self._story.add(step)

@@ -3,27 +3,28 @@
 from pathlib import Path
 from typing import Any
 
-from runners.trajectories.story import Step, Story, Tokens, ToolCall, flatten, newest, parsed, rows
+from runners.trajectories.log import flatten, parsed, rows, session_file
+from runners.trajectories.story import Step, Story, Tokens, ToolCall
 
 
 def read_gemini(stdout: Path, chats: Path) -> Story:
     """Return the story of a run."""
     story = Story(agent="gemini-cli")
-    session = newest(chats, "session-*.json*")
+    first = next((row for row in rows(stdout, story) if row.get("type") == "init"), {})
+    story.session, story.model = str(first.get("session_id") or ""), str(first.get("model") or "")
+    session = session_file(chats, "session-*.json*", story.session)
     if session is not None:
         read_session(story, session)
     else:
-        story.warnings.append("gemini-cli left no session file: no steps to tell")
-    for row in rows(stdout):
+        story.warn("gemini-cli left no session file: no steps to tell")
+    for row in rows(stdout, story):
         match row.get("type"):
-            case "init":
-                story.session, story.model = str(row.get("session_id") or ""), str(row.get("model") or "")
             case "tool_result":
                 call = story.call(str(row.get("tool_id")))
                 if call is not None:
                     call.result = str(row.get("output") or flatten((row.get("error") or {}).get("message")))
             case "error":
-                story.warnings.append("gemini-cli: " + str(row.get("message"))[:300])
+                story.warn("gemini-cli: " + str(row.get("message"))[:300])
             case "result":
                 story.closed = row.get("status") == "success"
                 if not story.closed:
@@ -35,15 +36,15 @@ def read_gemini(stdout: Path, chats: Path) -> Story:
 def read_session(story: Story, path: Path) -> None:
     """Add the session's messages: one line each, and again whenever one grows."""
     messages: dict[str, dict[str, Any]] = {}
-    for row in rows(path):
+    for row in rows(path, story):
         grown = (row.get("$set") or {}).get("messages") or [row]
         messages |= {str(message["id"]): message for message in grown if "id" in message}
     for message in messages.values():
         at, content = str(message.get("timestamp") or ""), flatten(message.get("content"))
         if message.get("type") == "user" and content:  # without text it only carries the results of calls
-            story.steps.append(Step("user", content, at))
+            story.add(Step("user", content, at))
         elif message.get("type") == "gemini":
-            story.steps.append(agent_step(story, message, content, at))
+            story.add(agent_step(story, message, content, at))
 
 
 def agent_step(story: Story, message: dict[str, Any], content: str, at: str) -> Step:
@@ -53,7 +54,7 @@ def agent_step(story: Story, message: dict[str, Any], content: str, at: str) -> 
     thoughts = (str(thought.get("description") or "") for thought in message.get("thoughts") or [])
     step.reasoning = "\n".join(filter(None, thoughts))
     for call in message.get("toolCalls") or []:
-        step.calls.append(ToolCall(str(call.get("id")), str(call.get("name")), parsed(call.get("args") or {})))
+        story.ask(step, ToolCall(str(call.get("id")), str(call.get("name")), parsed(call.get("args") or {})))
     if message.get("tokens"):
         step.tokens = tokens_of(message["tokens"])
         story.spend(model, step.tokens)

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from runners.trajectories.story import Step, Story, Tokens, ToolCall, flatten, parsed, rows
+from runners.trajectories.log import flatten, parsed, rows
+from runners.trajectories.story import Step, Story, Tokens, ToolCall
 
 VERSION = re.compile(r"\bversion=(\d[\w.-]*)")
 ENDED_WELL = ("stop", "end_turn")
@@ -20,19 +21,18 @@ def read_opencode(stdout: Path, log: Path) -> Story:
             found = VERSION.search(file.read(HEAD_CHARS))
         story.version = found[1] if found else ""
     step = Step("agent")
-    for row in rows(stdout):
+    for row in rows(stdout, story):
         part = row.get("part") or {}
         story.session = str(row.get("sessionID") or story.session)
         match row.get("type"):
             case "step_start":
-                step = Step("agent", at=iso(row.get("timestamp")))
-                story.steps.append(step)
+                step = story.add(Step("agent", at=iso(row.get("timestamp"))))
             case "text":
-                step.message += str(part.get("text") or "")
+                step.say(str(part.get("text") or ""), "")
             case "reasoning":
-                step.reasoning += str(part.get("text") or "")
+                step.think(str(part.get("text") or ""), "")
             case "tool_use":
-                step.calls.append(tool_call(part))
+                story.ask(step, tool_call(part))
             case "step_finish":
                 step.tokens = tokens_of(part.get("tokens") or {})
                 story.closed = part.get("reason") in ENDED_WELL

@@ -1,17 +1,18 @@
 """What an agent did, step by step, gathered from its log and told as ATIF v1.7."""
 
 import json
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from results.records import Usage
 
 ATIF = "ATIF-v1.7"
-MAX_LINE_BYTES = 32 << 20
+MAX_STEPS, MAX_CALLS, MAX_MODELS, MAX_WARNINGS = 20_000, 50_000, 50, 50
+MAX_COUNT = 10**12
+"""Tokens; a log that says more was not written by a CLI."""
 MAX_TEXT = 200_000
-"""Longer observations are cut: a trajectory is to be read."""
+"""Longer texts are cut: a trajectory is to be read."""
 
 
 @dataclass
@@ -64,6 +65,14 @@ class Step:
     calls: list[ToolCall] = field(default_factory=list)
     tokens: Tokens | None = None
 
+    def say(self, text: str, between: str = "\n") -> None:
+        """Add to the message, up to a length."""
+        self.message = grown(self.message, text, between)
+
+    def think(self, text: str, between: str = "\n") -> None:
+        """Add to the reasoning, up to a length."""
+        self.reasoning = grown(self.reasoning, text, between)
+
     def tell(self, number: int) -> dict[str, Any]:
         """Return the step as ATIF has it."""
         told: dict[str, Any] = {"step_id": number, "source": self.source, "message": self.message}
@@ -108,22 +117,65 @@ class Story:
     errors: list[str] = field(default_factory=list)
     """What ended the session, in the CLI's words; empty where it ended well."""
     warnings: list[str] = field(default_factory=list)
+    _calls: dict[str, ToolCall] = field(default_factory=dict, repr=False)
+
+    def add(self, step: Step) -> Step:
+        """Add a step, where there is room for one, and return it."""
+        if len(self.steps) < MAX_STEPS:
+            self.steps.append(step)
+        else:
+            self.warn(f"{self.agent}: more than {MAX_STEPS} steps; the rest was left out")
+        return step
+
+    def ask(self, step: Step, call: ToolCall) -> None:
+        """Add a call to a step, where there is room for one."""
+        if len(self._calls) < MAX_CALLS:
+            step.calls.append(call)
+            self._calls[call.id] = call
+        else:
+            self.warn(f"{self.agent}: more than {MAX_CALLS} calls; the rest was left out")
+
+    def warn(self, text: str) -> None:
+        """Add a warning, once, and only as many as anybody reads."""
+        text = plain(text)[:500]
+        if len(self.warnings) < MAX_WARNINGS and text not in self.warnings:
+            self.warnings.append(text)
 
     def spend(self, model: str, tokens: Tokens, requests: int = 1) -> None:
         """Add what requests to a model used."""
+        if model not in self.spent and len(self.spent) >= MAX_MODELS:
+            self.warn(f"{self.agent}: more than {MAX_MODELS} models; the rest was left out")
+            return
         self.spent.setdefault(model, Tokens()).add(tokens)
         self.requests[model] = self.requests.get(model, 0) + requests
 
     def call(self, call_id: str) -> ToolCall | None:
-        """Find a call by its id, the latest first."""
-        calls = (call for step in reversed(self.steps) for call in step.calls)
-        return next((call for call in calls if call.id == call_id), None)
+        """Find a call by its id; where two have the same, the later one."""
+        return self._calls.get(call_id)
+
+    def told(self, provider: str) -> tuple[tuple[Usage, ...], float | None, dict[str, Any] | None]:
+        """Return usage, cost and trajectory; what cannot be told, since the log holds odd things, is a warning."""
+        usage: tuple[Usage, ...] = ()
+        trajectory = None
+        try:
+            usage = self.usage(provider)
+            trajectory = self.trajectory()
+            json.dumps(trajectory, indent=1)  # nested too deep, or a number too long: found here, not where it is kept
+        except Exception as error:  # noqa: BLE001 (whatever a log holds, its trial goes on)
+            trajectory = None
+            self.warn(f"the log of {self.agent} could not be told: {type(error).__name__}: {error}")
+        cost = self.cost_usd
+        return usage, cost if cost is not None and math.isfinite(cost) and cost >= 0 else None, trajectory
 
     def usage(self, provider: str) -> tuple[Usage, ...]:
-        """Return the session's tokens as the record has them."""
+        """Return the session's tokens as the record has them; odd counts are left out."""
+        for model, tokens in list(self.spent.items()):
+            if not all(0 <= count <= MAX_COUNT for count in (*vars(tokens).values(), self.requests.get(model, 0))):
+                self.warn(f"{self.agent}: the token counts of {model[:100]} are no such counts")
+                del self.spent[model]
         return tuple(
             Usage(
-                model=model,
+                model=plain(model)[:200],
                 provider=provider,
                 requests=self.requests.get(model, 0),
                 input_tokens=tokens.input,
@@ -172,43 +224,13 @@ def cut(text: str | None) -> str:
     return f"{text[:half]}\n[... {len(text) - MAX_TEXT} characters left out ...]\n{text[-half:]}"
 
 
-def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a JSONL file; what is none (a cut last line, a notice) is passed over."""
-    if not path.is_file():
-        return
-    with path.open("rb") as file:
-        for line in iter(lambda: file.readline(MAX_LINE_BYTES), b""):
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(row, dict):
-                yield row
-
-
-def newest(folder: Path, pattern: str) -> Path | None:
-    """Return the file that was written last; null where none matches."""
-    found = [path for path in folder.rglob(pattern) if path.is_file() and not path.is_symlink()]
-    return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
-
-
-def parsed(text: Any) -> dict[str, Any]:
-    """Return a call's arguments as an object, whatever form the log keeps them in."""
-    if isinstance(text, dict):
+def grown(text: str, more: str, between: str) -> str:
+    """Return two texts as one, unless the first is long enough."""
+    if len(text) > MAX_TEXT:
         return text
-    try:
-        found = json.loads(text)
-    except (ValueError, TypeError, RecursionError):
-        return {"input": text}
-    return found if isinstance(found, dict) else {"input": found}
+    return f"{text}{between}{more[:MAX_TEXT]}" if text and more else text or more
 
 
-def flatten(content: Any) -> str:
-    """Return the text of a message's content, whatever its parts are called."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(text for text in map(flatten, content) if text)
-    if isinstance(content, dict):
-        return str(content.get("text") or content.get("thinking") or "") or flatten(content.get("content") or "")
-    return ""
+def plain(text: str) -> str:
+    """Return a text that any file can hold: without halves of surrogate pairs."""
+    return text.encode("utf-8", "replace").decode()
