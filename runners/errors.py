@@ -32,7 +32,7 @@ WORDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for name, pattern in (
         ("budget", r"gateway \[(budget|unpriced)\]"),
         ("tool", r"gateway \[(hosted_tool|remote_file)\]"),
-        ("gateway", r"gateway \[(stale|unknown_path|unknown_host|upgrade|encoded|bad_body|too_large)\]"),
+        ("gateway", r"gateway \[(stale|unknown_path|unknown_host|upgrade|encoded|bad_body|too_large|busy)\]"),
         ("silence", r"gateway \[silence\]"),
         ("provider", r"gateway \[unreachable\]"),
         ("quota", r"insufficient_quota|quota exceeded|usage limit|credit balance|billing|exceeded your current quota"),
