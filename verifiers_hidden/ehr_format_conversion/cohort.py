@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from verifiers_hidden.ehr_format_conversion import compare
+from verifiers_hidden.ehr_format_conversion.compare import as_texts, canonical, canonical_splits
 from verifiers_hidden.ehr_format_conversion.parquet import MAX_COLUMNS, Budget, is_list, read_table
 from verifiers_hidden.kit import Reason, Refused, read_json
 
@@ -47,7 +47,7 @@ def read_cohort(folder: Path, max_rows: int) -> Submitted:
         for path in files:
             table = read_table(path, budget)
             faults += [f"{path.name}: {fault}" for fault in _faults(table)]
-            frames.append(compare.canonical(_frame(table)))
+            frames.append(canonical(_frame(table)))
         if len({name for frame in frames for name in frame.columns}) > MAX_COLUMNS:
             raise Refused(Reason.SCHEMA_MISMATCH, f"the data files have more than {MAX_COLUMNS} columns together")
         seen = pl.concat([frame.select(pl.col("subject_id").unique()) for frame in frames])
@@ -55,8 +55,8 @@ def read_cohort(folder: Path, max_rows: int) -> Submitted:
             faults.append("a subject stands in more than one data file")
         events = pl.concat(frames, how="diagonal")
         metadata = folder / "metadata"
-        codes = compare.as_texts(_frame(read_table(metadata / "codes.parquet", Budget(100_000), lists=True)))
-        splits = compare.canonical_splits(_frame(read_table(metadata / "subject_splits.parquet", Budget(100_000))))
+        codes = as_texts(_frame(read_table(metadata / "codes.parquet", Budget(100_000), lists=True)))
+        splits = canonical_splits(_frame(read_table(metadata / "subject_splits.parquet", Budget(100_000))))
     dataset = read_json(folder / "metadata" / "dataset.json", limit=1 << 16)
     if not isinstance(dataset, dict):
         raise Refused(Reason.BAD_SHAPE, "dataset.json holds no object")
