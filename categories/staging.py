@@ -20,6 +20,8 @@ from categories.seed import case_key, fingerprint
 from categories.spec import Edition, Scale, Task
 
 GOLD_SEAL = "sha256.json"
+LAYOUT = "2"
+"""Raised when a staged folder holds other files than before: older entries of the cache are then not used."""
 HOUSE = Path(__file__).parent.parent
 SETTLED_TIME = 1_600_000_000
 """Modification time of all staged files: 2020-09-13."""
@@ -43,7 +45,7 @@ class StageRequest:
         """Return the name of the folder in the cache: generator, draw, scale and edition decide it."""
         category = self.task.category
         draw = case_key(self.seed, category.id, self.task.data_case, self.instance).hex()
-        parts = [generator_digest(self.task), draw, self.scale, self.edition]
+        parts = [LAYOUT, generator_digest(self.task), draw, self.scale, self.edition]
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
 
 
