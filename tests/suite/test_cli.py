@@ -11,7 +11,23 @@ import pytest
 from categories.seed import DEFAULT_SEED
 from suite.request import RequestError, make_request
 
-COMMANDS = ["list", "show", "doctor", "build", "prepare", "run", "resume", "verify", "rescore", "report", "clean", "cache", "seed", "shell", "logs"]
+COMMANDS = [
+    "list",
+    "show",
+    "doctor",
+    "build",
+    "prepare",
+    "run",
+    "resume",
+    "verify",
+    "rescore",
+    "report",
+    "clean",
+    "cache",
+    "seed",
+    "shell",
+    "logs",
+]
 
 
 def hab(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
