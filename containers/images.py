@@ -88,11 +88,6 @@ def parent_of(role: str) -> str:
     return named[1]
 
 
-def disk_usage_mb(engine: Engine) -> dict[str, float]:
-    """Return tag -> size with all layers; layers that several images share count for each."""
-    return {tag: engine.image_mb(tag) for tag in engine.images()}
-
-
 def prune(engine: Engine, keep: set[str]) -> list[str]:
     """Remove the suite's images that neither ``keep`` names nor stand for a role as it is now; return their tags.
 

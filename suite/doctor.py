@@ -21,6 +21,7 @@ from runners.cache import Cache, default_cache
 from runners.harness import HARNESSES
 from runners.opening import host_helper
 from runners.readiness import harness_state
+from runners.verify import verifier_files
 
 FREE_GB = 20
 OPTIONAL = ("harness ", "source ")
@@ -107,9 +108,11 @@ def _disk(engine: Engine, cache: Cache) -> Check:
 
 
 def _images(engine: Engine) -> Iterator[Check]:
+    judges = {category.verifier_image for category in load_catalog()}
     for role in roles():
-        there = role == "verifier" or engine.has_image(image_tag(role, {}))
-        detail = "built" if there else "not built yet; the first run builds it"
+        tag = image_tag(role, verifier_files() if role in judges else {})
+        there = engine.has_image(tag)
+        detail = f"built, {engine.image_mb(tag):.0f} MB" if there else "not built yet; the first run builds it"
         yield Check(f"image {role}", ok=True, detail=detail, repair="" if there else "`hab-suite build images`")
     count = ca_bundle().count(b"BEGIN CERTIFICATE")
     yield Check("certificates", ok=True, detail=f"{count} trusted by builds")
