@@ -209,7 +209,9 @@ class Proxy:
         if metered and tokens is not None:
             self.tally.count(exchange.route.upstream.dialect, exchange.model, tokens)
         if exchange.route.api:
-            error = exchange.error or meter.error or ("" if good else str(exchange.status or "gone"))
+            # A client that hangs up upon an error in the stream has left because of it: the error is what counts.
+            told = meter.error if exchange.error in ("", "gone") else ""
+            error = told or exchange.error or ("" if good else str(exchange.status or "gone"))
             if good and not exchange.ended and not error:
                 error = "gone"  # the client left
             exchange.error = error
