@@ -77,13 +77,20 @@ def limits(tables: Tables) -> Flags:
     return [flag(tables[name].filter(out), name) for name in ("labevents", "chartevents")]
 
 
+IN_TIME = ("charttime", "storetime", "_row_id")
+"""Order of one item's records: ties are told apart, so that the same data always give the same flags."""
+
+
 def units(tables: Tables) -> Flags:
     """Labels that are not another spelling of the item's usual unit."""
     found = []
     for name in ("labevents", "chartevents"):
         frame = tables[name].filter(pl.col("valuenum").is_not_null()).with_columns(pl.col("valueuom").fill_null(""))
         method = ["itemid", *(["ref_range_upper"] if name == "labevents" else [])]  # another range: another method
-        usual = frame.group_by(*method, "valueuom").len().sort("len", descending=True).unique(method, keep="first")
+        usual = frame.group_by(*method, "valueuom").len()
+        usual = usual.sort("len", "valueuom", descending=[True, False]).unique(
+            method, keep="first", maintain_order=True
+        )
         frame = frame.join(usual.select(*method, usual="valueuom"), on=method, nulls_equal=True)
         odd = frame.filter(pl.col("valueuom") != pl.col("usual"))
         wrong = [
@@ -108,7 +115,7 @@ def doses(tables: Tables) -> Flags:
 
 def moles(tables: Tables) -> Flags:
     """One value that is the neighbours' in another unit; a dialysis patient's course falls by itself."""
-    chart, labs = tables["chartevents"], tables["labevents"].sort("hadm_id", "itemid", "charttime")
+    chart, labs = tables["chartevents"], tables["labevents"].sort("hadm_id", "itemid", *IN_TIME)
     item = tables["d_items"].filter(pl.col("label") == DIALYSIS)["itemid"]
     treated = chart.filter(pl.col("itemid").is_in(item.to_list()))["hadm_id"].unique().to_list()
     factor = pl.col("itemid").replace_strict(PER_MOLE, default=None)
@@ -140,7 +147,7 @@ def apart(one: pl.Expr, other: pl.Expr, item: pl.Expr) -> pl.Expr:
 
 def pairs(frame: pl.DataFrame, key: str) -> pl.DataFrame:
     """Successive records of an item within five minutes."""
-    frame = frame.filter(pl.col("valuenum").is_not_null()).sort(key, "itemid", "charttime")
+    frame = frame.filter(pl.col("valuenum").is_not_null()).sort(key, "itemid", *IN_TIME)
     past = [pl.col(c).shift(1).over(key, "itemid").alias(f"{c}_before") for c in ("valuenum", "charttime")]
     return frame.with_columns(past).filter((pl.col("charttime") - pl.col("charttime_before")).dt.total_minutes() <= 5)
 
