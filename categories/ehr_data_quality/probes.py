@@ -27,10 +27,11 @@ def read() -> Tables:
     """Read all tables, as text where a number could hide something."""
     texts = {"_row_id": pl.String, "value": pl.String, "comments": pl.String, "flag": pl.String, "valuenum": pl.Float64}
     texts |= {"dose_val_rx": pl.String, "form_val_disp": pl.String, "form_rx": pl.String, "gsn": pl.String}
+    texts |= {"valueuom": pl.String}
     tables = {}
     for path in sorted(DATA.rglob("*.csv.gz")):
         name = path.name.removesuffix(".csv.gz")
-        tables[name] = pl.read_csv(path, schema_overrides=texts, infer_schema_length=None, try_parse_dates=True)
+        tables[name] = pl.read_csv(path, schema_overrides=texts, infer_schema_length=20_000, try_parse_dates=True)
     return tables
 
 
