@@ -75,10 +75,10 @@ class Progress(Protocol):
         ...
 
 
-def make_progress(tally: Tally) -> Progress:
-    """Return the live panel on a terminal, plain lines elsewhere; both write to standard error."""
+def make_progress(tally: Tally, *, plain: bool = False) -> Progress:
+    """Return the live panel on a terminal, plain lines elsewhere or where asked; both write to standard error."""
     console = Console(stderr=True)
-    return LiveProgress(tally, console) if console.is_terminal else PlainProgress(tally)
+    return LiveProgress(tally, console) if console.is_terminal and not plain else PlainProgress(tally)
 
 
 class PlainProgress:

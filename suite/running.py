@@ -77,9 +77,15 @@ def _opening(engine: Engine, machine: EngineInfo, plan: RunPlan, key_file: Path 
 def _execute(folder: RunFolder, trials: Sequence[TrialPlan], opening: Opening, workers: int | None = None) -> int:
     plan = folder.plan
     cost_of = pricer(plan)
+    manned = any(trial.harness == "human" for trial in trials)  # a person needs the terminal
     tally = Tally(len(plan.trials), len(plan.trials) - len(trials), cost_of)
     stop = Stop()
-    with folder.lock(), make_progress(tally) as progress, _signals(stop, progress), _told_to_resume(folder, stop):
+    with (
+        folder.lock(),
+        make_progress(tally, plain=manned) as progress,
+        _signals(stop, progress),
+        _told_to_resume(folder, stop),
+    ):
         progress.say(f"{len(trials)} trials, {plan.scale} scale, run folder {folder.path}")
         prune(opening.cache.root, cache_limit_bytes())
 
