@@ -228,6 +228,19 @@ def test_missing_gold_is_the_suites_fault_never_reward_0(
 
 
 @pytest.mark.parametrize("category_id", CATEGORIES)
+def test_damaged_gold_gives_no_verdict(category_id: str, judge, perfect, stage, tmp_path: Path) -> None:
+    category, draw = BY_ID[category_id], stage(FIRST[category_id])
+    submission = perfect(category, draw.gold, tmp_path / "submission")
+    files = [path.relative_to(draw.gold) for path in draw.gold.rglob("*") if path.is_file() and path.stat().st_size > 1]
+    for number, name in enumerate(files[:5]):
+        gold = Path(shutil.copytree(draw.gold, tmp_path / str(number)))
+        with (gold / name).open("rb+") as file:
+            file.truncate((gold / name).stat().st_size - 1)
+        with pytest.raises(GoldError):
+            judge(category, submission, gold)
+
+
+@pytest.mark.parametrize("category_id", CATEGORIES)
 def test_same_bytes_again_and_without_cpu_features(category_id: str, stage, tmp_path: Path, monkeypatch) -> None:
     """Two preparations, the second on another code path of numpy and OpenBLAS and on one thread."""
     first = stage(FIRST[category_id]).content_digest
