@@ -5,7 +5,7 @@ import secrets
 import tarfile
 import time
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -119,8 +119,13 @@ class DockerEngine:
             try:
                 self._build(context, tag, {LABEL: "", **labels}, {**args, "STAGE": stage})
             finally:
-                wanted = {"dangling": True, "label": [f"{STAGE_LABEL}={stage}"]}
-                self._api.prune_images(wanted)  # type: ignore[no-untyped-call]
+                self._drop_stages(stage)
+
+    def _drop_stages(self, stage: str) -> None:
+        """Remove what a build's stages left, one by one: an engine refuses a second prune while one runs."""
+        for image in self._api.images(filters={"dangling": True, "label": [f"{STAGE_LABEL}={stage}"]}):
+            with suppress(NotFound):
+                self._api.remove_image(image["Id"])
 
     def _build(
         self, context: Mapping[str, bytes | Path], tag: str, labels: dict[str, str], args: dict[str, str]

@@ -64,7 +64,8 @@ def test_output_of_process_one_is_kept_nowhere(box, say):
 
 def test_out_of_memory_is_seen_and_its_peak_too(box, say):
     code, text = say(box, "python3 -c 'bytearray(2_000_000_000)'; echo ended $?")
-    assert code == 0 and text.endswith("ended 137")
+    # The shell reports the kill on its other stream, before or after this line.
+    assert code == 0 and "ended 137" in text.splitlines()
     state = box.state()
     assert state.running and state.oom_killed
     box.stop()
