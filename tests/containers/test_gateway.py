@@ -368,6 +368,21 @@ def test_an_error_inside_a_stream_is_seen(tmp_path: Path) -> None:
         assert run.close_door(door).last_error == "overloaded_error"
 
 
+def test_a_client_that_leaves_upon_an_error_in_the_stream_has_left_because_of_it(tmp_path: Path) -> None:
+    failing = script(failure=Failure(529, code="overloaded_error", in_stream=True), pace_s=30)
+    with StubModel(failing) as stub, gateway(tmp_path, settings(stub)) as run:
+        door = run.open_door("t/1")
+        client = Connection(door.mount.source / "model")
+        client.request("POST", PATHS["messages"], json.dumps(body("messages")), {"Authorization": "Bearer box"})
+        answer = client.getresponse()
+        assert b"overloaded_error" in answer.read1()
+        answer.close()
+        client.close()
+        report = run.close_door(door)
+        stub.closing.set()
+    assert (report.requests, report.last_error) == (1, "overloaded_error")
+
+
 def test_an_endpoint_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     with StubModel(script()) as stub:
         pass
