@@ -40,7 +40,7 @@ def judge(submission: Path, gold: Path, rule: dict[str, float]) -> Verdict:
         metrics=metrics,
         message=message,
         details={
-            "missed_eligible": missed,
+            "missed_eligible": [_why(trial, trials) for trial in missed],
             "ranks": {trial: kept.index(trial) + 1 for trial in sorted(eligible) if trial in kept},
             "wrong_among_top": [_why(trial, trials) for trial in kept[:top] if trial not in eligible],
         },
@@ -104,7 +104,8 @@ def _metrics(kept: list[str], eligible: set[str], top: int) -> dict[str, float]:
 
 
 def _why(trial: str, trials: dict[str, Any]) -> dict[str, Any]:
-    """Return what the patient fails in a trial that was listed all the same."""
+    """Return a trial's criteria and which of them keep the patient out."""
     entry = trials[trial]
-    failed = [item["text"] for item in entry.get("criteria", []) if not item["passes"]]
-    return {"trial": trial, "fails_by": entry.get("failing", []), "criteria": failed}
+    kept = ("side", "text", "holds", "passes")
+    criteria = [{name: item.get(name) for name in kept} for item in entry.get("criteria", [])]
+    return {"trial": trial, "fails_by": entry.get("failing", []), "criteria": criteria}

@@ -64,7 +64,12 @@ def judge(submission: Path, gold: Path, rule: dict[str, float]) -> Verdict:
         **_intervals(score, known.label),
     }
     words = f"AUROC {auroc:.4f}, {'at least' if reward else 'below'} the {bar:.4f} to be reached"
-    return Verdict(reward, Reason.PASSED if reward else Reason.BELOW_THRESHOLD, auroc, metrics, words)
+    details = {
+        "roc": roc_curve(score, known.label),
+        "gate_roc": roc_curve(known.gate, known.label),
+        "calibration": calibration(score, known.label),
+    }
+    return Verdict(reward, Reason.PASSED if reward else Reason.BELOW_THRESHOLD, auroc, metrics, words, details)
 
 
 def missing(gold: Path) -> tuple[float, dict[str, float]]:
@@ -114,6 +119,25 @@ def average_precision(score: Floats, label: Floats) -> float:
     hits = np.cumsum(label)[last]
     gained = np.diff(np.append(0.0, hits))
     return float((gained * hits / (last + 1.0)).sum() / label.sum())
+
+
+def roc_curve(score: Floats, label: Floats) -> list[list[float]]:
+    """Return at most 101 points (false positive rate, true positive rate) of the ROC curve, both ends included."""
+    order = np.argsort(-score, kind="stable")
+    score, label = score[order], label[order]
+    last = np.append(np.flatnonzero(np.diff(score)), len(score) - 1)
+    hits, others = np.cumsum(label)[last] / label.sum(), np.cumsum(1.0 - label)[last] / (1.0 - label).sum()
+    points = np.stack([np.append(0.0, others), np.append(0.0, hits)], axis=1)
+    picked = np.unique(np.linspace(0, len(points) - 1, 101).round().astype(int))
+    return [[float(x), float(y)] for x, y in points[picked].round(5)]
+
+
+def calibration(score: Floats, label: Floats) -> list[dict[str, float]]:
+    """Return mean prediction, observed share and size of ten groups of equal size, from the lowest prediction up."""
+    groups = np.array_split(np.argsort(score, kind="stable"), 10)
+    return [
+        {"predicted": float(score[g].mean()), "observed": float(label[g].mean()), "n": len(g)} for g in groups if len(g)
+    ]
 
 
 def _intervals(score: Floats, label: Floats) -> dict[str, float]:

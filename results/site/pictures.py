@@ -5,10 +5,13 @@ With gold: what was hit, missed and wrongly named. Without it: what was submitte
 
 import json
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
+from results.records import Verdict
+from results.site.criteria import criteria_trees
+from results.site.curves import roc_and_calibration
 from results.site.detail import Painter, Picture
+from results.site.svg import drawing, text
 from results.trial_folder import TrialFolder
 
 MOST_TILES = 20_000
@@ -50,11 +53,15 @@ def _wrong_tiles(trial: TrialFolder) -> dict[tuple[int, int], bool]:
     return {(t["tile"][0], t["tile"][1]): t["submitted"] for t in _details(trial).get("wrong_tiles", ())}
 
 
-def _details(trial: TrialFolder) -> dict[str, Any]:
+def _verdict(trial: TrialFolder) -> Verdict | None:
     try:
-        verdict = trial.read_verdict()
+        return trial.read_verdict()
     except (OSError, ValueError):
-        return {}
+        return None
+
+
+def _details(trial: TrialFolder) -> dict[str, Any]:
+    verdict = _verdict(trial)
     return verdict.details if verdict else {}
 
 
@@ -65,19 +72,8 @@ def _grid(tiles: Mapping[tuple[int, int], str], used: Sequence[str]) -> bytes:
     parts = [_square((x - left) * size, (y - top) * size, size, state) for (x, y), state in tiles.items()]
     for line, state in enumerate(used):
         y = rows * size + 8 + 18 * line
-        parts += [_square(0, y, 14, state), _text(20, y + 12, MARKS[state][2])]
-    return _svg(max(columns * size, 200), rows * size + 18 * len(used) + 8, parts)
-
-
-def _svg(width: int, height: int, parts: Sequence[str]) -> bytes:
-    """Return a drawing on white; its size is in pixels."""
-    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-    ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{ground}{"".join(parts)}</svg>'.encode()
-
-
-def _text(x: float, y: float, words: str) -> str:
-    return f'<text x="{x}" y="{y}" font-family="sans-serif" font-size="12">{escape(words)}</text>'
+        parts += [_square(0, y, 14, state), text(20, y + 12, MARKS[state][2])]
+    return drawing(max(columns * size, 200), rows * size + 18 * len(used) + 8, parts)
 
 
 def _square(x: int, y: int, size: int, state: str) -> str:
@@ -106,13 +102,29 @@ def cluster_bars(trial: TrialFolder, with_gold: bool) -> Sequence[Picture]:
         y, share = 24 * line, sum(hits) * unit
         bar = f'y="{y + 4}" height="16"'
         missed = (len(hits) - sum(hits)) * unit
-        parts += [_text(4, y + 16, name), f'<rect x="300" {bar} width="{share:.1f}" fill="#74a7cf"/>']
+        parts += [text(4, y + 16, name), f'<rect x="300" {bar} width="{share:.1f}" fill="#74a7cf"/>']
         parts.append(f'<rect x="{300 + share:.1f}" {bar} width="{missed:.1f}" fill="#fff" stroke="#9b1c1c"/>')
-        parts.append(_text(610, y + 16, f"{sum(hits)} of {len(hits)} hit"))
-    svg = _svg(720, 24 * len(families) + 4, parts)
+        parts.append(text(610, y + 16, f"{sum(hits)} of {len(hits)} hit"))
+    svg = drawing(720, 24 * len(families) + 4, parts)
     words = "; ".join(f"{name}: {sum(hits)} of {len(hits)} hit" for name, hits in sorted(families.items()))
     return [Picture("Injected errors hit and missed, by family", "image/svg+xml", svg, words)]
 
 
-PICTURES: dict[str, Painter] = {"tumor_area_selection": tile_grid, "ehr_data_quality": cluster_bars}
+def event_curves(trial: TrialFolder, with_gold: bool) -> Sequence[Picture]:
+    """Draw ROC curve and calibration: both are made of labels, so only with gold."""
+    verdict = _verdict(trial) if with_gold else None
+    return roc_and_calibration(verdict.details, verdict.metrics) if verdict else []
+
+
+def matching_trees(trial: TrialFolder, with_gold: bool) -> Sequence[Picture]:
+    """Draw why trials were missed or listed wrongly."""
+    return criteria_trees(_details(trial)) if with_gold else []
+
+
+PICTURES: dict[str, Painter] = {
+    "tumor_area_selection": tile_grid,
+    "ehr_data_quality": cluster_bars,
+    "ehr_event_modelling": event_curves,
+    "clinical_trial_matching": matching_trees,
+}
 """Category -> what draws its trials. Pictures that need a task's data are handed to the site by its caller."""

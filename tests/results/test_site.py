@@ -16,7 +16,7 @@ from results.folder import RunFolder
 from results.records import Event, Outcome
 from results.site.build import Options, SiteError, build_site
 from results.site.detail import Picture
-from results.site.pictures import cluster_bars, tile_grid
+from results.site.pictures import cluster_bars, event_curves, matching_trees, tile_grid
 from results.site.safe import head_of, readable, script_data, tail_of
 from results.site.serve import serve_site
 from results.trial_folder import TrialFolder
@@ -216,6 +216,49 @@ def test_errors_hit_and_missed_by_family(tmp_path):
     (shown,) = cluster_bars(trial, True)
     assert shown.alt == "<units>: mg: 2 of 5 hit" and b"<units>" not in shown.content
     assert cluster_bars(trial, False) == [], "which errors were made is gold"
+
+
+def judged(folder: Path, details: dict, metrics: dict | None = None) -> TrialFolder:
+    trial = TrialFolder(folder)
+    trial.begin()
+    verdict = {
+        "reward": 0,
+        "reason": "below_threshold",
+        "headline": 0.5,
+        "metrics": metrics or {},
+        "details": details,
+    }
+    (trial.next_verifier() / "verdict.json").write_text(json.dumps(verdict))
+    return trial
+
+
+def test_curves_of_predicted_risks(tmp_path):
+    groups = [{"predicted": 0.1, "observed": 0.05, "n": 40}, {"predicted": 0.6, "observed": 0.7, "n": 40}]
+    details = {"roc": [[0, 0], [0.2, 0.7], [1, 1]], "gate_roc": [[0, 0], [1, 1]], "calibration": groups}
+    trial = judged(tmp_path, details, {"realised_auroc": 0.75, "gate_realised_auroc": 0.5})
+    (shown,) = event_curves(trial, True)
+    assert "submission 0.750, gate 0.500" in shown.alt and "predicted 0.60, observed 0.70 of 40" in shown.alt
+    assert ET.fromstring(shown.content).tag.endswith("svg")
+    assert event_curves(trial, False) == [], "made of labels"
+
+
+def test_criteria_trees_of_missed_and_wrong_trials(tmp_path):
+    leaves = [
+        {"side": "inc", "text": "age >= <18> years", "holds": True, "passes": True},
+        {"side": "exc", "text": "dialysis", "holds": True, "passes": False},
+    ]
+    details = {
+        "missed_eligible": [{"trial": "NCT1", "fails_by": [], "criteria": leaves[:1]}],
+        "wrong_among_top": [{"trial": "NCT2", "fails_by": ["dialysis"], "criteria": leaves}],
+    }
+    trial = judged(tmp_path / "new", details)
+    missed, wrong = matching_trees(trial, True)
+    assert missed.alt == "Criteria of NCT1, missed: every criterion lets the patient in."
+    assert wrong.alt == "Criteria of NCT2, wrongly listed: kept out by exclusion: dialysis."
+    assert b"<18>" not in wrong.content and ET.fromstring(wrong.content).tag.endswith("svg")
+    assert matching_trees(trial, False) == []
+    older = {"missed_eligible": ["NCT1"], "wrong_among_top": [{"trial": "NCT2", "criteria": ["dialysis"]}]}
+    assert matching_trees(judged(tmp_path / "old", older), True) == []
 
 
 def test_an_empty_run_has_a_site(tmp_path):

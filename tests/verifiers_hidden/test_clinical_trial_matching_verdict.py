@@ -15,7 +15,8 @@ ELIGIBLE = POOL[:4]
 
 @pytest.fixture
 def gold(tmp_path: Path) -> Path:
-    entry = {"failing": ["age"], "criteria": [{"text": "too old", "passes": False}]}
+    criterion = {"side": "exc", "text": "too old", "holds": True, "passes": False, "kind": "age", "tree": []}
+    entry = {"failing": ["age"], "criteria": [criterion]}
     document = {"eligible": ELIGIBLE, "pool": POOL, "trials": dict.fromkeys(POOL, entry)}
     (tmp_path / "gold.json").write_text(json.dumps(document))
     return tmp_path
@@ -39,9 +40,10 @@ def test_metrics_of_a_mixed_list(gold: Path) -> None:
     assert found.metrics["n_discarded_outside_pool"] == 1
     assert found.metrics["precision"] == pytest.approx(3 / 29)
     assert found.metrics["f1"] == pytest.approx(2 * 3 / (29 + 4))
-    assert found.details["missed_eligible"] == [ELIGIBLE[3]]
+    assert [entry["trial"] for entry in found.details["missed_eligible"]] == [ELIGIBLE[3]]
     assert found.details["ranks"][ELIGIBLE[2]] == 29
-    assert found.details["wrong_among_top"][0] == {"trial": POOL[10], "fails_by": ["age"], "criteria": ["too old"]}
+    why = {"side": "exc", "text": "too old", "holds": True, "passes": False}
+    assert found.details["wrong_among_top"][0] == {"trial": POOL[10], "fails_by": ["age"], "criteria": [why]}
 
 
 def test_the_published_reading_stands_beside_a_stricter_refusal(gold: Path) -> None:

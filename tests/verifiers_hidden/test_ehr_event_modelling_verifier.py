@@ -89,6 +89,19 @@ def test_the_gate_itself_fails_where_a_plain_ordering_is_as_good(tmp_path, cohor
     assert verifier.judge(submit(tmp_path / "a", gold, gate), gold, RULE).reward == 1
 
 
+def test_the_verdict_keeps_curves_to_draw(tmp_path, cohort):
+    gold, risk, label, gate = cohort
+    details = verifier.judge(submit(tmp_path / "s", gold, risk), gold, RULE).details
+    for name, score in (("roc", risk), ("gate_roc", gate)):
+        curve = np.array(details[name])
+        assert curve[0].tolist() == [0, 0] and curve[-1].tolist() == [1, 1] and len(curve) <= 101
+        assert np.trapezoid(curve[:, 1], curve[:, 0]) == pytest.approx(roc_auc_score(label, score), abs=0.01)
+    groups = details["calibration"]
+    assert sum(g["n"] for g in groups) == 400
+    assert sum(g["n"] * g["observed"] for g in groups) == label.sum()
+    assert [g["predicted"] for g in groups] == sorted(g["predicted"] for g in groups)
+
+
 def test_delong_agrees_with_the_bootstrap(cohort):
     _, _, label, gate = cohort
     low, high = verifier._delong(gate, label.astype(float))
