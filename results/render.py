@@ -1,9 +1,10 @@
-"""A report as text: aligned for the terminal, Markdown, CSV, JSON. Names from agents and models are escaped."""
+"""A report as text: aligned for the terminal, Markdown, HTML, CSV, JSON. Names from agents and models are escaped."""
 
 import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from results.columns import CORE, Column, shown, to_csv
 from results.report import BlockReport, Report
@@ -20,6 +21,8 @@ class Style:
     table: Callable[[Sequence[str], list[list[str]]], str]
     heading: Callable[[int, str], str]
     text: Callable[[str], str]
+    paragraph: Callable[[str], str] = str
+    """Takes text that was escaped already."""
 
 
 def as_json(report: Report) -> str:
@@ -40,6 +43,11 @@ def as_markdown(report: Report) -> str:
     return _document(report, MARKDOWN)
 
 
+def as_html(report: Report) -> str:
+    """Return one page that needs nothing else: no script, no style sheet, no network."""
+    return PAGE.format(body=_document(report, HTML))
+
+
 def sections_as_text(sections: Sequence[Section]) -> str:
     """Return sections alone, for commands that show no report."""
     return "\n\n".join(_sections(sections, TEXT)) + "\n"
@@ -52,24 +60,28 @@ def sections_as_markdown(sections: Sequence[Section]) -> str:
 FORMATS: dict[str, Callable[[Report], str]] = {
     "text": as_text,
     "markdown": as_markdown,
+    "html": as_html,
     "csv": as_csv,
     "json": as_json,
 }
 
 
 def _document(report: Report, style: Style) -> str:
-    text = style.text
+    text, paragraph = style.text, style.paragraph
     parts = []
     for block in report.blocks:
-        parts += [style.heading(0, text(block.settings.title)), f"Runs: {text(', '.join(block.runs))}"]
-        parts += [f"Warning: {text(warning)}" for warning in block.warnings]
+        parts.append(style.heading(0, text(block.settings.title)))
+        parts.append(paragraph(f"Runs: {text(', '.join(block.runs))}"))
+        parts += [paragraph(f"Warning: {text(warning)}") for warning in block.warnings]
         columns = used_columns(block)
         rows = [[text(shown(column, row)) for column in columns] for row in block.rows]
-        parts.append(style.table([column.title for column in columns], rows))
+        parts.append(style.table([text(column.title) for column in columns], rows))
         parts += _sections(block.sections, style)
     parts += _sections([report.published] if report.published else [], style)
-    parts += [style.heading(1, "How these numbers were made"), *report.notes, f"Prices: {report.prices}."]
-    parts.append(f"Made {report.made_at:%Y-%m-%d %H:%M} UTC.")
+    parts.append(style.heading(1, "How these numbers were made"))
+    parts += [paragraph(style.text(note)) for note in report.notes]
+    parts.append(paragraph(f"Prices: {text(report.prices)}."))
+    parts.append(paragraph(f"Made {report.made_at:%Y-%m-%d %H:%M} UTC."))
     return "\n\n".join(parts) + "\n"
 
 
@@ -78,7 +90,7 @@ def _sections(sections: Sequence[Section], style: Style) -> list[str]:
     for section in sections:
         cells = [[style.text(cell_text(cell)) for cell in row] for row in section.rows]
         table = style.table([style.text(name) for name in section.header], cells)
-        parts += [style.heading(1, section.title), style.text(section.note), table]
+        parts += [style.heading(1, style.text(section.title)), style.paragraph(style.text(section.note)), table]
     return parts
 
 
@@ -123,3 +135,33 @@ def _escaped(text: str) -> str:
 
 TEXT = Style(_aligned, lambda level, text: f"{text}\n{'=-'[level] * len(text)}", clean)
 MARKDOWN = Style(_piped, lambda level, text: f"{'#' * (level + 1)} {text}", _escaped)
+
+
+def _html_table(header: Sequence[str], rows: list[list[str]]) -> str:
+    right = [all(_numeric(row[i]) for row in rows) for i in range(len(header))]
+    head = "".join(f'<th scope="col">{name}</th>' for name in header)
+    body = "".join(
+        "<tr>"
+        + "".join(f"<td{' class=n' if number else ''}>{cell}</td>" for cell, number in zip(row, right, strict=True))
+        + "</tr>\n"
+        for row in rows
+    )
+    return f"<div class=t><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>"
+
+
+HTML = Style(
+    _html_table,
+    lambda level, text: f"<h{level + 1}>{text}</h{level + 1}>",
+    lambda text: escape(clean(text)),
+    lambda text: f"<p>{text}</p>",
+)
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Report</title><style>
+:root {{ color-scheme: light dark }} 
+body {{ font: 15px/1.5 sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem }}
+.t {{ overflow-x: auto }} table {{ border-collapse: collapse }} td, th {{ padding: .2rem .6rem; text-align: left;
+border-bottom: 1px solid #8886; white-space: nowrap }} .n {{ text-align: right; font-variant-numeric: tabular-nums }}
+</style></head><body><main>
+{body}</main></body></html>
+"""

@@ -49,7 +49,7 @@ def doctor(json: Json = False) -> None:
 
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Run folders.")],
-    format: Annotated[str, typer.Option("--format", help="text, markdown, csv or json.")] = "text",  # noqa: A002
+    format: Annotated[str, typer.Option("--format", help="text, markdown, html, csv or json.")] = "text",  # noqa: A002
     mix: Annotated[
         bool, typer.Option("--mix", help="Allow runs of different editions, scales or versions together.")
     ] = False,

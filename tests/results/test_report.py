@@ -17,7 +17,7 @@ from results.folder import RunFolder
 from results.frame import SCHEMA, export_parquet, trial_frame
 from results.pricing import PriceBook, Rates
 from results.records import Event, Outcome
-from results.render import FORMATS, as_csv, as_json, as_markdown, as_text
+from results.render import FORMATS, as_csv, as_html, as_json, as_markdown, as_text
 from results.report import build_report
 
 ONE = {"ehr_data_quality": simulate.CATEGORIES["ehr_data_quality"]}
@@ -233,6 +233,8 @@ def test_untrusted_names_are_harmless(tmp_path):
     report = build_report([run])
     for text in (as_text(report), as_markdown(report)):
         assert "\x1b" not in text and "\u202e" not in text
+    page = as_html(report)
+    assert "<script" not in page and "&lt;script&gt;" in page
     assert "<script>" not in as_markdown(report).replace("\\<script\\>", "")
     assert to_csv([{"model": "=1+1"}]).splitlines()[1].split(",")[1] == "'=1+1"
 
