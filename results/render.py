@@ -158,7 +158,7 @@ HTML = Style(
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Report</title><style>
-:root {{ color-scheme: light dark }} 
+:root {{ color-scheme: light dark }}
 body {{ font: 15px/1.5 sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem }}
 .t {{ overflow-x: auto }} table {{ border-collapse: collapse }} td, th {{ padding: .2rem .6rem; text-align: left;
 border-bottom: 1px solid #8886; white-space: nowrap }} .n {{ text-align: right; font-variant-numeric: tabular-nums }}
