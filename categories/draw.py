@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -18,6 +19,8 @@ class Draw:
     key: bytes
     """32 bytes, see ``categories.seed.case_key``."""
     scale: Scale
+    assets: Path | None = None
+    """Folder of what the category's ``shares`` stand on, see ``categories.assets``."""
 
     def rng(self, *label: str | int) -> np.random.Generator:
         """Return a generator of its own for each label, so that adding a step never moves another step's numbers."""

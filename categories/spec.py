@@ -114,6 +114,8 @@ class Category(Frozen):
     """The role of the category image: a folder under ``containers/images/``."""
     verifier_image: str = "verifier"
     """The role of the image that judges; another than the default only where a verifier needs more than that has."""
+    shares: tuple[str, ...] = ()
+    """Folders under ``categories/`` that its generator imports beside its own; no categories themselves."""
     axes: Axes
     editions: tuple[Edition, ...]
     resources: dict[Scale, Resources]
@@ -123,6 +125,8 @@ class Category(Frozen):
     """The rule of the published benchmark, computed beside ours as ``published_reward``."""
     submission: Submission
     sources: tuple[Source, ...] = ()
+    clinical_sources: tuple[str, ...] = ()
+    """What the clinical edition draws on, by the names of ``categories/sources/catalogue.toml``."""
     cases: dict[str, Case]
 
 

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from categories.catalog import folder_digest
+from categories.assets import Derived, ready
+from categories.catalog import ROOT, folder_digest
 from categories.seed import case_key, fingerprint
 from categories.spec import Edition, Scale, Task
 
@@ -41,11 +42,11 @@ class StageRequest:
     scale: Scale
     edition: Edition = "synthetic"
 
-    def cache_key(self) -> str:
-        """Return the name of the folder in the cache: generator, draw, scale and edition decide it."""
+    def cache_key(self, variant: str = "") -> str:
+        """Return the name of the folder in the cache: generator, draw, scale, edition and variant decide it."""
         category = self.task.category
         draw = case_key(self.seed, category.id, self.task.data_case, self.instance).hex()
-        parts = [LAYOUT, generator_digest(self.task), draw, self.scale, self.edition]
+        parts = [LAYOUT, generator_digest(self.task), draw, self.scale, self.edition, variant]
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
 
 
@@ -76,10 +77,12 @@ class Staged:
 
 def generator_digest(task: Task) -> str:
     """Return the digest of all code and data that decide the bytes of a draw."""
-    shared = (Path(__file__).parent / name for name in ("draw.py", "seed.py", "spec.py"))
+    shared = (ROOT / name for name in ("draw.py", "seed.py", "spec.py"))
     own = hashlib.sha256(folder_digest(task.category.folder).encode())
     for path in shared:
         own.update(path.read_bytes())
+    for share in task.category.shares:  # its asset.toml holds the digest of what it stands on
+        own.update(folder_digest(ROOT / share).encode())
     return own.hexdigest()
 
 
@@ -87,11 +90,13 @@ def generator_digest(task: Task) -> str:
 def staged(request: StageRequest, cache: Path, cancel: threading.Event | None = None) -> Iterator[Staged]:
     """Yield the draw, made now or before; it is not evicted while it is in use.
 
+    What the category stands on is fetched and derived first, if need be.
     Concurrent requests for one draw wait for the first; a killed preparation leaves nothing that looks finished.
     """
     root = cache / "staged"
     root.mkdir(parents=True, exist_ok=True)
-    folder = root / request.cache_key()
+    derived = ready(request.task.category, cache)
+    folder = root / request.cache_key(derived.variant if derived else "")
     with (root / f"{folder.name}.lock").open("w") as lock:
         while True:
             fcntl.flock(lock, fcntl.LOCK_SH)
@@ -99,13 +104,13 @@ def staged(request: StageRequest, cache: Path, cancel: threading.Event | None = 
                 break
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (folder / "staged.json").exists():
-                _prepare(request, folder, cancel)
+                _prepare(request, folder, derived, cancel)
         os.utime(folder)
         document = json.loads((folder / "staged.json").read_text(encoding="utf-8"))
         yield Staged(folder=folder, **document)
 
 
-def _prepare(request: StageRequest, folder: Path, cancel: threading.Event | None) -> None:
+def _prepare(request: StageRequest, folder: Path, derived: Derived | None, cancel: threading.Event | None) -> None:
     making = folder.with_name(f"{folder.name}.making")
     for leftover in (making, folder):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -119,6 +124,7 @@ def _prepare(request: StageRequest, folder: Path, cancel: threading.Event | None
         "scale": request.scale,
         "edition": request.edition,
         "into": str(making),
+        "assets": str(derived.folder) if derived else "",
     }
     answer = _run_worker(request, words, cancel)
     if not any((making / "workspace").iterdir()):
@@ -131,7 +137,7 @@ def _prepare(request: StageRequest, folder: Path, cancel: threading.Event | None
         "content_digest": _content_digest(making),
         "seconds": round(time.monotonic() - started, 3),
         "peak_memory_mb": answer["peak_memory_mb"],
-        "variant": answer["variant"],
+        "variant": derived.variant if derived else answer["variant"],
     }
     (making / "staged.json").write_text(json.dumps(document), encoding="utf-8")
     making.rename(folder)

@@ -17,7 +17,11 @@ def main() -> None:
     words = json.loads(sys.stdin.read())
     category = load_category(Path(words["folder"]))
     draw = Draw(
-        case=words["case"], spec=category.cases[words["case"]], key=bytes.fromhex(words["key"]), scale=words["scale"]
+        case=words["case"],
+        spec=category.cases[words["case"]],
+        key=bytes.fromhex(words["key"]),
+        scale=words["scale"],
+        assets=Path(words["assets"]) if words["assets"] else None,
     )
     into = Path(words["into"])
     prepare: Callable[..., Any] = importlib.import_module(f"categories.{category.id}.{words['edition']}").prepare

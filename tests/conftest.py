@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -27,6 +28,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         params = getattr(getattr(item, "callspec", None), "params", {})
         named = params.get("category_id") or str(params.get("task_id", "")).partition("/")[0]
         item.add_marker(pytest.mark.xdist_group(named or item.path.name))
+
+
+def pytest_configure() -> None:
+    """Tests that stage into a cache of their own share the user's assets: they are fetched and derived once."""
+    os.environ.setdefault("HAB_SUITE_ASSETS", str(default_cache().root / "assets"))
 
 
 @pytest.fixture(scope="session")
