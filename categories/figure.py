@@ -7,13 +7,20 @@ from categories.catalog import CatalogError
 from categories.spec import Category
 
 
-def draw_figure(category: Category, public: Path, gold: Path | None, out: Path) -> None:
-    """Write a picture of a draw; the gold is drawn only where it is given.
+def draws_figures(category: Category) -> bool:
+    """Whether the category has pictures."""
+    return (category.folder / "figure.py").is_file()
+
+
+def draw_figure(category: Category, public: Path, gold: Path | None, out: Path, submission: Path | None = None) -> None:
+    """Write a PNG of a draw; the gold and a trial's submission folder are drawn only where they are given.
+
+    A submission is an agent's: it may be missing, damaged or hostile, and then less of it is drawn.
 
     Raises:
         CatalogError: the category draws no pictures.
     """
-    if not (category.folder / "figure.py").is_file():
+    if not draws_figures(category):
         raise CatalogError(f"{category.id} draws no pictures; look at its files with `hab-suite shell`")
     module = importlib.import_module(f"categories.{category.id}.figure")
-    module.draw_figure(public, gold, out)
+    module.draw_figure(public, gold, out, submission)

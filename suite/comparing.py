@@ -1,6 +1,7 @@
 """``compare``, ``pareto``, ``site``, ``view``, ``export``, ``plan``."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -19,6 +20,7 @@ from results.render import sections_as_markdown, sections_as_text
 from results.site.build import Options, build_site
 from results.site.serve import serve_site
 from results.tables import Section
+from suite.picturing import painters
 from suite.request import RequestError
 
 FIGURES = (".svg", ".png")
@@ -58,10 +60,20 @@ def pareto(
 
 
 def write_site(
-    runs: Sequence[Path], out: Path, *, with_gold: bool, with_published: bool, mix: bool, prices: Path | None
+    runs: Sequence[Path],
+    out: Path,
+    *,
+    with_gold: bool,
+    with_published: bool,
+    with_data: bool,
+    mix: bool,
+    prices: Path | None,
 ) -> int:
+    folders = open_all(runs)
     options = Options(with_gold=with_gold, with_published=with_published, mix=mix)
-    typer.echo(build_site(open_all(runs), out, options, prices=book(prices)))
+    if with_data:
+        options = replace(options, pictures=painters(folders))
+    typer.echo(build_site(folders, out, options, prices=book(prices)))
     return 0
 
 

@@ -52,12 +52,17 @@ def site(
     out: Annotated[Path, typer.Option("--out", help="Folder of the site.")],
     with_gold: WithGold = False,
     with_published: WithPublished = False,
+    with_data: Annotated[
+        bool,
+        typer.Option("--with-data", help="Show each trial's pictures over the task's data; seconds a trial."),
+    ] = False,
     mix: Mix = False,
     prices: Prices = None,
 ) -> None:
     """Write a static, self-contained site of the results."""
     call = load("suite.comparing:write_site")
-    raise typer.Exit(call(runs, out, with_gold=with_gold, with_published=with_published, mix=mix, prices=prices))
+    shown = {"with_gold": with_gold, "with_published": with_published, "with_data": with_data}
+    raise typer.Exit(call(runs, out, **shown, mix=mix, prices=prices))
 
 
 def view(
