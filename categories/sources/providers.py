@@ -1,0 +1,173 @@
+"""The protocols of the sources: where a file lies, what is known of it, and how a list is asked for."""
+
+import base64
+import hashlib
+import html
+import io
+import re
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import pyarrow as pa
+import requests
+
+from categories.sources.errors import SourceError
+from categories.sources.fetcher import Fetcher, HttpFetcher, Remote
+from categories.sources.settings import Settings
+from categories.sources.spec import SourceSpec
+
+
+class PhysioNet(HttpFetcher):
+    """``<endpoint>/files/<project>/<version>/<name>``, basic authentication, ``SHA256SUMS.txt`` beside the files."""
+
+    def url(self, name: str) -> str:
+        return f"{self.endpoint}/files/{self.source.path}/{quote(name)}"
+
+    @cached_property
+    def _sums(self) -> dict[str, str]:
+        if not self.source.sums:
+            return {}
+        text = self.wire.ask("GET", self.url(self.source.sums)).text
+        lines = (line.split(maxsplit=1) for line in text.splitlines() if line.strip())
+        return {name.strip().lstrip("*"): digest for digest, name in lines}
+
+    def list(self, prefix: str = "") -> list[str]:
+        return sorted(name for name in self._sums if name.startswith(prefix))
+
+    def head(self, name: str) -> Remote:
+        found = super().head(name)
+        digest = self._sums.get(name, "") if name != self.source.sums else ""
+        return Remote(found.name, found.url, found.size, found.validator, f"sha256:{digest}" if digest else "")
+
+    def why(self, answer: requests.Response) -> str:
+        if answer.status_code == 401:
+            return "user name or password is wrong"
+        return "this account has not signed the project's data use agreement, or lacks the training it asks for"
+
+
+class HuggingFace(HttpFetcher):
+    """A data set of the hub: ``resolve`` answers with size and digest and leads to where the bytes lie."""
+
+    def url(self, name: str) -> str:
+        return f"{self.endpoint}/datasets/{self.source.path}/resolve/{self.source.revision}/{quote(name)}"
+
+    def list(self, prefix: str = "") -> list[str]:
+        folder = prefix.rpartition("/")[0]
+        tail = f"/{quote(folder)}" if folder else ""
+        url = f"{self.endpoint}/api/datasets/{self.source.path}/tree/{self.source.revision}{tail}?recursive=true"
+        names: list[str] = []
+        while url:
+            answer = self.wire.ask("GET", url)
+            names += [entry["path"] for entry in answer.json() if entry["type"] == "file"]
+            url = answer.links.get("next", {}).get("url", "")
+        return sorted(name for name in names if name.startswith(prefix))
+
+    def head(self, name: str) -> Remote:
+        """The hub's own answer carries what the store behind the redirect does not: ask without following."""
+        answer = self.wire.ask("HEAD", self.url(name))
+        first = next((step for step in answer.history if "X-Linked-Etag" in step.headers), answer)
+        tag = (first.headers.get("X-Linked-Etag") or first.headers.get("ETag") or "").strip('"')
+        size = first.headers.get("X-Linked-Size") or answer.headers.get("Content-Length")
+        store = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
+        digest = f"sha256:{tag}" if re.fullmatch(r"[0-9a-f]{64}", tag) else ""
+        return Remote(name, self.url(name), int(size) if size else None, store, digest)
+
+    def why(self, answer: requests.Response) -> str:
+        code = answer.headers.get("X-Error-Code", "")
+        if code == "GatedRepo" or answer.status_code == 403:
+            return "this account has not accepted the data set's conditions"
+        return "the token is wrong or out of date"
+
+
+class Bucket(HttpFetcher):
+    """A public bucket over HTTPS, unsigned; lists come as pages of XML."""
+
+    def list(self, prefix: str = "") -> list[str]:
+        words = {"list-type": "2", "prefix": f"{self.source.path}/{prefix}"}
+        names: list[str] = []
+        while True:
+            text = self.wire.ask("GET", f"{self.endpoint}/?{urlencode(words)}").text
+            names += [html.unescape(key) for key in re.findall(r"<Key>(.*?)</Key>", text)]
+            more = re.search(r"<NextContinuationToken>(.*?)</NextContinuationToken>", text)
+            if more is None:
+                break
+            words["continuation-token"] = html.unescape(more[1])
+        return sorted(name.removeprefix(f"{self.source.path}/") for name in names)
+
+
+class Redivis(HttpFetcher):
+    """A table of files: the listing is an Arrow stream with ids, sizes and MD5; bytes lie under ``rawFiles/<id>``."""
+
+    @cached_property
+    def _files(self) -> dict[str, Remote]:
+        url = f"{self.endpoint}/tables/{quote(self.source.path)}/rawFiles?format=arrow"
+        content = self.wire.ask("GET", url).content
+        try:
+            rows = pa.ipc.open_stream(io.BytesIO(content)).read_all().to_pylist()
+        except pa.ArrowInvalid:
+            raise SourceError(f"{self.source.title}: {self.endpoint} sent a listing that is no Arrow stream") from None
+        found = {}
+        for row in rows:
+            url = f"{self.endpoint}/rawFiles/{quote(row['file_id'], safe='')}"
+            md5 = base64.b64decode(row["md5_hash"]).hex() if row.get("md5_hash") else ""
+            found[row["file_name"]] = Remote(row["file_name"], url, row.get("size"), "", f"md5:{md5}" if md5 else "")
+        return found
+
+    def list(self, prefix: str = "") -> list[str]:
+        return sorted(name for name in self._files if name.startswith(prefix))
+
+    def head(self, name: str) -> Remote:
+        if name not in self._files:
+            raise SourceError(f"{self.source.title}: {self.source.path} holds no {name}")
+        return self._files[name]
+
+
+class Folder:
+    """A copy on this machine, used in place and never written to."""
+
+    def __init__(self, source: SourceSpec, folder: Path) -> None:
+        self.source = source
+        self.folder = folder
+
+    def path(self, name: str) -> Path:
+        """Return where a file lies.
+
+        Raises:
+            SourceError: it is not there.
+        """
+        path = self.folder / name
+        if not path.is_file():
+            raise SourceError(
+                f"{self.source.title}: {path} is not there ({self.source.folder_variable} names its folder)"
+            )
+        return path
+
+    def list(self, prefix: str = "") -> list[str]:
+        """Return the names of the folder's files that begin so."""
+        paths = (path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if path.is_file())
+        return sorted(name for name in paths if name.startswith(prefix))
+
+
+PROTOCOLS: dict[str, type[HttpFetcher]] = {
+    "physionet": PhysioNet,
+    "huggingface": HuggingFace,
+    "bucket": Bucket,
+    "web": HttpFetcher,
+    "redivis": Redivis,
+}
+
+
+def make_fetcher(source: SourceSpec, settings: Settings, credentials: tuple[str, ...]) -> Fetcher:
+    """Return what fetches a source's files, told the credentials once."""
+    headers = {}
+    if credentials and source.protocol == "physionet":
+        headers["Authorization"] = "Basic " + base64.b64encode(":".join(credentials).encode()).decode()
+    elif credentials:
+        headers["Authorization"] = f"Bearer {credentials[0]}"
+    return PROTOCOLS[source.protocol](source, settings.endpoint(source), settings.manners, headers)
+
+
+def version_of(source: SourceSpec) -> str:
+    """Return a short name for what is cached apart: another path or revision is another version."""
+    return hashlib.sha256(f"{source.path}@{source.revision}".encode()).hexdigest()[:8]
