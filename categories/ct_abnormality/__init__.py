@@ -1,0 +1,1 @@
+"""CT abnormality classification: a chest CT and seventeen questions about it."""
