@@ -18,12 +18,16 @@ from pathlib import Path
 from categories.assets import Derived, ready
 from categories.catalog import ROOT, folder_digest
 from categories.seed import case_key, fingerprint
+from categories.sources.readiness import sources_digest
+from categories.sources.settings import Settings
 from categories.spec import Edition, Scale, Task
 
 GOLD_SEAL = "sha256.json"
 LAYOUT = "2"
 """Raised when a staged folder holds other files than before: older entries of the cache are then not used."""
 HOUSE = Path(__file__).parent.parent
+DOWNLOAD_S = 12 * 3600
+"""Added to the time limit of a clinical preparation: a download that stalls is given up by itself, long before."""
 SETTLED_TIME = 1_600_000_000
 """Modification time of all staged files: 2020-09-13."""
 
@@ -95,8 +99,10 @@ def staged(request: StageRequest, cache: Path, cancel: threading.Event | None = 
     """
     root = cache / "staged"
     root.mkdir(parents=True, exist_ok=True)
-    derived = ready(request.task.category, cache)
-    folder = root / request.cache_key(derived.variant if derived else "")
+    clinical = request.edition == "clinical"
+    derived = None if clinical else ready(request.task.category, cache)
+    variant = sources_digest(request.task, Settings.load()) if clinical else derived.variant if derived else ""
+    folder = root / request.cache_key(variant)
     with (root / f"{folder.name}.lock").open("w") as lock:
         while True:
             fcntl.flock(lock, fcntl.LOCK_SH)
@@ -104,13 +110,15 @@ def staged(request: StageRequest, cache: Path, cancel: threading.Event | None = 
                 break
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (folder / "staged.json").exists():
-                _prepare(request, folder, derived, cancel)
+                _prepare(request, folder, derived, cache / "sources", cancel)
         os.utime(folder)
         document = json.loads((folder / "staged.json").read_text(encoding="utf-8"))
         yield Staged(folder=folder, **document)
 
 
-def _prepare(request: StageRequest, folder: Path, derived: Derived | None, cancel: threading.Event | None) -> None:
+def _prepare(
+    request: StageRequest, folder: Path, derived: Derived | None, sources: Path, cancel: threading.Event | None
+) -> None:
     making = folder.with_name(f"{folder.name}.making")
     for leftover in (making, folder):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -125,6 +133,7 @@ def _prepare(request: StageRequest, folder: Path, derived: Derived | None, cance
         "edition": request.edition,
         "into": str(making),
         "assets": str(derived.folder) if derived else "",
+        "sources": str(sources),
     }
     answer = _run_worker(request, words, cancel)
     if not any((making / "workspace").iterdir()):
@@ -140,6 +149,8 @@ def _prepare(request: StageRequest, folder: Path, derived: Derived | None, cance
         "variant": derived.variant if derived else answer["variant"],
     }
     (making / "staged.json").write_text(json.dumps(document), encoding="utf-8")
+    if request.edition == "clinical":
+        making.chmod(0o700)  # records of real people; boxes get links of their own
     making.rename(folder)
 
 
@@ -160,6 +171,7 @@ def _settle(folder: Path) -> None:
 def _run_worker(request: StageRequest, words: dict[str, str], cancel: threading.Event | None) -> dict[str, object]:
     """Run the generator in a child: its memory goes with it, it can be stopped, the key stays off its command line."""
     limit_s = request.task.category.resources[request.scale].prepare_timeout_s
+    limit_s += DOWNLOAD_S if request.edition == "clinical" else 0
     child = subprocess.Popen(
         [sys.executable, "-m", "categories.worker"],
         cwd=HOUSE,
@@ -168,7 +180,7 @@ def _run_worker(request: StageRequest, words: dict[str, str], cancel: threading.
         stderr=subprocess.PIPE,
         start_new_session=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(HOUSE), "PYTHONHASHSEED": "0"},
+        env={**os.environ, "PYTHONPATH": str(HOUSE), "PYTHONHASHSEED": "0", **Settings.load().for_child()},
     )
     ended = threading.Event()
     stopped: list[str] = []

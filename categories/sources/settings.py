@@ -1,6 +1,6 @@
 """Where sources are asked and how: defaults, overridden by a settings file, overridden by the environment.
 
-The file is ``HAB_SUITE_SOURCES``, else ``sources.toml`` in the configuration folder::
+The file is ``sources.toml`` in the configuration folder (``HAB_SUITE_CONFIG``, else ``~/.config/hab-suite``)::
 
     [download]
     attempts = 6            # in a row without progress
@@ -66,8 +66,8 @@ class Settings:
         env = os.environ if environ is None else environ
         base = env.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
         config = Path(env.get("HAB_SUITE_CONFIG") or Path(base) / "hab-suite").expanduser()
-        file = Path(env.get("HAB_SUITE_SOURCES") or config / "sources.toml").expanduser()
-        document = _read(file) if file.is_file() or "HAB_SUITE_SOURCES" in env else {}
+        file = config / "sources.toml"
+        document = _read(file) if file.is_file() else {}
         try:
             manners = Manners.model_validate(document.pop("download", {}))
             places = {name: Place.model_validate(entry) for name, entry in document.items()}
@@ -86,6 +86,10 @@ class Settings:
         env_file = Path(env.get("HAB_SUITE_ENV_FILE") or ".env")
         return cls(config, env_file, manners, places, offline=env.get("HAB_SUITE_OFFLINE", "") not in ("", "0"))
 
+    def for_child(self) -> dict[str, str]:
+        """Return what a child process elsewhere needs to find the same settings."""
+        return {"HAB_SUITE_ENV_FILE": str(self.env_file.resolve()), "HAB_SUITE_CONFIG": str(self.config.resolve())}
+
     def endpoint(self, source: SourceSpec) -> str:
         """Return the address a source is asked at, without a closing slash."""
         return (self.places.get(source.id, Place()).endpoint or source.endpoint).rstrip("/")
@@ -100,6 +104,6 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SourceError(f"HAB_SUITE_SOURCES: {file}: {error.strerror}") from None
+        raise SourceError(f"{file}: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
         raise SourceError(f"{file}: {error}") from None

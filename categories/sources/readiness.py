@@ -1,0 +1,86 @@
+"""Whether the sources of a task can be used now, and if not, what is to be done."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from categories.sources.agreements import Agreements
+from categories.sources.credentials import find_credentials, variables_in_words
+from categories.sources.errors import SourceError
+from categories.sources.settings import Settings
+from categories.sources.shelf import Shelf
+from categories.sources.spec import SourceSpec, sources_of
+from categories.spec import Task
+
+
+@dataclass(frozen=True)
+class State:
+    """What can be said of a source."""
+
+    word: Literal["ready", "skipped", "not ready"]
+    """``skipped``: optional and not accepted, so tasks are made without it."""
+    detail: str
+    repair: str = ""
+    here_gb: float = 0.0
+    """How much of it is on this machine."""
+
+
+def state_of(source: SourceSpec, settings: Settings, root: Path, *, ask: bool = False) -> State:
+    """Return the state of a source; with ``ask`` a small question shows whether its credential is good.
+
+    ``root`` is the cache of sources.
+    """
+    here = round(_bytes_here(root / source.id) / 1e9, 3)
+    folder = settings.folder(source)
+    if folder is not None and folder.is_dir():
+        return State("ready", f"copy in {folder}", here_gb=here)
+    if folder is not None:
+        return State("not ready", f"no folder {folder}", f"mend {source.folder_variable}")
+    if settings.offline:
+        if here or source.optional:
+            return State("ready", "offline: what is here is used", here_gb=here)
+        return State("not ready", "nothing of it is here, and offline", "run once without --offline")
+    return _asked_for(source, settings, root, here, ask=ask)
+
+
+def _asked_for(source: SourceSpec, settings: Settings, root: Path, here: float, *, ask: bool) -> State:
+    """Return the state of a source that is to be fetched."""
+    accepted = Agreements(settings.config).accepted(source)
+    if not accepted and source.optional:
+        return State("skipped", "terms not accepted; tasks are made without it", f"`{accept_command(source)}`", here)
+    missing, todo = [], []
+    if not accepted:
+        missing.append("terms not accepted")
+        todo.append(f"read {source.agreement}, then `{accept_command(source)}`")
+    if find_credentials(source, settings.env_file) is None:
+        missing.append(f"{variables_in_words(source)} not set")
+        todo.append(f"get access at {source.agreement}, then set it (environment, .env or keyring)")
+    if todo:
+        return State("not ready", ", ".join(missing), "; ".join(todo), here)
+    if ask and source.probe:
+        try:
+            Shelf(root, settings).fetcher(source).head(source.probe)
+        except SourceError as error:
+            return State("not ready", str(error), f"mend {variables_in_words(source) or source.url_variable}", here)
+    return State("ready", f"accepted {accepted}", here_gb=here)
+
+
+def accept_command(source: SourceSpec) -> str:
+    """Return what a user types to accept a source's terms."""
+    return f"hab-suite sources --accept {source.id}"
+
+
+def _bytes_here(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
+
+
+def sources_digest(task: Task, settings: Settings) -> str:
+    """Return the digest of what decides which real records a draw is made of: versions, pins, and what is left out."""
+    used = [
+        {"source": source.id, "path": source.path, "revision": source.revision, "files": source.files}
+        for source in sources_of(task)
+        if not source.optional or state_of(source, settings, Path("/nonexistent")).word == "ready"
+    ]
+    return hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()
