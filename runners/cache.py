@@ -37,6 +37,10 @@ class Cache:
         return self.root / "locks"
 
     @property
+    def sources(self) -> Path:
+        return self.root / "sources"
+
+    @property
     def staged(self) -> Path:
         return self.root / "staged"
 

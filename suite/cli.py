@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from suite.commands import comparing, keeping, reading, running, scoring
+from suite.commands import comparing, keeping, reading, running, scoring, sourcing
 from suite.seam import load
 
 app = typer.Typer(
@@ -17,7 +17,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (reading, running, scoring, comparing, keeping):
+for module in (reading, running, scoring, comparing, sourcing, keeping):
     module.register(app)
 
 

@@ -2,8 +2,10 @@
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -13,6 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from categories.sources.progress import under_way
 from results.records import Event, Outcome, TrialRecord
 
 CostOf = Callable[[TrialRecord], float | None]
@@ -151,6 +154,43 @@ class LiveProgress:
             if len(tally.running) > 12:
                 rows.add_row("", "", Text(f"and {len(tally.running) - 12} more"))
         return Group(head, rows)
+
+
+@contextmanager
+def download_bars(root: Path) -> Iterator[None]:
+    """Show the downloads under way while something waits for them: bars on a terminal, a line for each elsewhere."""
+    console = Console(stderr=True)
+    ended = threading.Event()
+    if not console.is_terminal:
+        seen: set[str] = set()
+        show = threading.Thread(target=_say_downloads, args=(root, ended, seen), daemon=True)
+        show.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            show.join()
+        return
+    with Live(get_renderable=lambda: _draw_downloads(root), console=console, refresh_per_second=4, transient=True):
+        yield
+
+
+def _draw_downloads(root: Path) -> Table:
+    rows = Table.grid(padding=(0, 2))
+    for step in under_way(root):
+        share = f"{step.done / 1e6:.0f} of {step.total / 1e6:.0f} MB" if step.total else f"{step.done / 1e6:.0f} MB"
+        rows.add_row(
+            ProgressBar(total=step.total or None, completed=step.done, width=30), share, step.source, step.name
+        )
+    return rows
+
+
+def _say_downloads(root: Path, ended: threading.Event, seen: set[str]) -> None:
+    while not ended.wait(1.0):
+        for step in under_way(root):
+            if step.source not in seen:
+                seen.add(step.source)
+                print(f"fetching {step.source} ...", file=sys.stderr, flush=True)  # noqa: T201 (this is the console)
 
 
 def describe(event: Event, tally: Tally) -> str:

@@ -22,6 +22,7 @@ from runners.harness import HARNESSES
 from runners.opening import host_helper
 from runners.readiness import harness_state
 from runners.verify import verifier_files
+from suite.sourcing import source_checks
 
 FREE_GB = 20
 OPTIONAL = ("harness ", "source ")
@@ -125,9 +126,5 @@ def _harnesses(cache: Cache) -> Iterator[Check]:
 
 
 def _sources() -> Iterator[Check]:
-    for category in load_catalog():
-        for source in category.sources:
-            missing = [name for name in source.variables if not os.environ.get(name)]
-            detail = f"{source.edition} edition of {category.id}, {source.access}"
-            repair = f"set {', '.join(missing)}; agreement: {source.home}" if missing else ""
-            yield Check(f"source {source.title}", not missing, detail, repair)
+    for found in source_checks():
+        yield Check(found.name, found.ready, found.detail, found.repair)

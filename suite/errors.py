@@ -1,6 +1,7 @@
 """Errors that a user can mend: their message is all that is shown."""
 
 from categories.catalog import CatalogError
+from categories.sources.errors import SourceError
 from categories.staging import StagingError
 from containers.agents import AgentError
 from containers.box import EngineError
@@ -13,6 +14,7 @@ from runners.harness import HarnessError
 from runners.keys import KeyMissingError
 from runners.verify import VerifierError
 from suite.request import RequestError
+from suite.sourcing import NotReadyError
 
 EXPECTED = (
     AgentError,
@@ -24,8 +26,10 @@ EXPECTED = (
     MixError,
     PriceFileError,
     RequestError,
+    NotReadyError,
     RunFolderError,
     SiteError,
+    SourceError,
     StagingError,
     VerifierError,
 )

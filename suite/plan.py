@@ -14,7 +14,7 @@ from urllib.parse import quote
 from categories.catalog import select_tasks
 from categories.instruction import instruction_template
 from categories.seed import DEFAULT_SEED, fingerprint
-from categories.spec import Task
+from categories.spec import Edition, Task
 from categories.staging import generator_digest
 from containers.box import EngineInfo
 from containers.images import image_tag, parent_of
@@ -96,9 +96,7 @@ def plan_trials(
 def make_plan(request: RunRequest, machine: EngineInfo) -> RunPlan:
     """Return the whole plan of a run."""
     tasks = select_tasks(request.tasks, request.category)
-    missing = [task.id for task in tasks if request.edition not in task.category.editions]
-    if missing:
-        raise RequestError(f"--edition {request.edition}: not available for {', '.join(missing)}.")
+    require_edition(tasks, request.edition)
     used = {task.category.id: task.category for task in tasks}
     now = datetime.now(UTC)
     return RunPlan(
@@ -123,6 +121,17 @@ def make_plan(request: RunRequest, machine: EngineInfo) -> RunPlan:
         host=_host(machine),
         jobs=request.jobs or default_jobs(machine),
     )
+
+
+def require_edition(tasks: Iterable[Task], edition: Edition) -> None:
+    """Return if all tasks have an edition.
+
+    Raises:
+        RequestError: some have not; the message names their categories.
+    """
+    missing = dict.fromkeys(task.category.id for task in tasks if edition not in task.category.editions)
+    if missing:
+        raise RequestError(f"--edition {edition}: not available for {', '.join(missing)}; choose with --category.")
 
 
 def task_version(task: Task) -> str:

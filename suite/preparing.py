@@ -12,7 +12,10 @@ from containers.docker_engine import DockerEngine
 from containers.images import image_tag
 from runners.cache import default_cache
 from runners.opening import task_image, verifier_image
+from suite.console import download_bars
+from suite.plan import require_edition
 from suite.request import make_request
+from suite.sourcing import require_sources
 
 
 def prepare(
@@ -20,18 +23,21 @@ def prepare(
 ) -> int:
     """Stage every draw; twins share one."""
     request = make_request(None, {"harness": ("nop",), **words})
-    cache = default_cache()
+    cache, tasks = default_cache(), select_tasks(globs, categories)
+    if request.edition == "clinical":
+        require_edition(tasks, request.edition)
+        require_sources(tasks)
     wanted: dict[str, StageRequest] = {}
-    for task in select_tasks(globs, categories):
+    for task in tasks:
         for instance in range(instances):
             one = StageRequest(task, request.seed, instance, request.scale, request.edition)
-            wanted.setdefault(one.cache_key(), one)
+            wanted.setdefault(f"{task.category.id}/{task.data_case}/{instance}", one)
 
     def make(one: StageRequest) -> str:
         with staged(one, cache.root) as draw:
             return f"{draw.about}  {draw.content_digest[:16]}  {draw.seconds:.1f} s  {draw.peak_memory_mb:.0f} MB"
 
-    with ThreadPoolExecutor(jobs) as threads:
+    with download_bars(cache.sources), ThreadPoolExecutor(jobs) as threads:
         for line in threads.map(make, wanted.values()):
             typer.echo(line)
     return 0

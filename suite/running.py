@@ -37,6 +37,8 @@ def run(request: RunRequest, *, dry_run: bool) -> int:
         for line in load("suite.forecast:forecast_lines")(plan, opening.cache.history):
             typer.echo(line)
         return OK
+    if plan.edition == "clinical":
+        _open_clinical(plan, opening, request.seed)
     folder = RunFolder.create(request.out.resolve() / plan.run_id, plan, request.seed)
     code = _execute(folder, plan.trials, opening)
     typer.echo(plan.run_id)
@@ -56,6 +58,8 @@ def resume(path: Path, *, jobs: int | None, key_file: Path | None) -> int:
         plan = plan.model_copy(update={"jobs": jobs})
     engine = DockerEngine()
     opening = _opening(engine, engine.info(), plan, key_file)
+    if todo and plan.edition == "clinical":
+        _open_clinical(plan.model_copy(update={"trials": tuple(todo)}), opening, folder.seed())
     code = _execute(folder, todo, opening, workers=jobs) if todo else _exit_code(folder, RunEnd(False, ()))
     typer.echo(plan.run_id)
     return code
@@ -72,6 +76,11 @@ def _opening(engine: Engine, machine: EngineInfo, plan: RunPlan, key_file: Path 
     return Opening(
         engine, machine, default_cache(), plan_gateway(plan, key_file), plan.options.get("agent_version", "")
     )
+
+
+def _open_clinical(plan: RunPlan, opening: Opening, seed: str) -> None:
+    upstreams = opening.gateway.upstreams if opening.gateway else ()
+    load("suite.sourcing:open_clinical")(plan, upstreams, seed, opening.cache)
 
 
 def _execute(folder: RunFolder, trials: Sequence[TrialPlan], opening: Opening, workers: int | None = None) -> int:

@@ -46,6 +46,7 @@ AgentOption = Annotated[
     Words, Option("--agent-option", help="flags=..., retries=N or wire_api=... for the agent's CLI; repeatable.")
 ]
 PlanFile = Annotated[Path | None, Option("-f", "--file", help="Plan file (TOML) with the same words.")]
+Offline = Annotated[bool, Option("--offline", help="Fetch nothing: clinical data must be on this machine already.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Print the plan and stop.")]
 
 
@@ -84,10 +85,12 @@ def run(
     agent_option: AgentOption = None,
     plan: PlanFile = None,
     dry_run: DryRun = False,
+    offline: Offline = False,
 ) -> None:
     """Run agents on tasks and leave a run folder with the verdicts."""
     given = dict(locals())
-    flags = {name: value for name, value in given.items() if name not in ("plan", "dry_run")}
+    flags = {name: value for name, value in given.items() if name not in ("plan", "dry_run", "offline")}
+    load("suite.sourcing:go_offline")(offline)
     raise typer.Exit(load("suite.running:run")(load("suite.request:make_request")(plan, flags), dry_run=dry_run))
 
 
@@ -95,8 +98,10 @@ def resume(
     run: Annotated[Path, typer.Argument(help="The run's folder.")],
     jobs: Jobs = None,
     key_file: KeyFile = None,
+    offline: Offline = False,
 ) -> None:
     """Run what is left of an interrupted run."""
+    load("suite.sourcing:go_offline")(offline)
     raise typer.Exit(load("suite.running:resume")(run, jobs=jobs, key_file=key_file))
 
 
@@ -119,8 +124,10 @@ def prepare(
     edition: Edition = None,
     instances: Annotated[int, typer.Option("--instances", min=1)] = 1,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = 1,
+    offline: Offline = False,
 ) -> None:
     """Make the data of tasks ahead of a run."""
+    load("suite.sourcing:go_offline")(offline)
     words = {"scale": scale, "seed": seed, "edition": edition}
     call = load("suite.preparing:prepare")
     raise typer.Exit(call(tasks or [], category or [], words=words, instances=instances, jobs=jobs))
