@@ -1,6 +1,6 @@
 """One case without its pictures: the studies as they really are, the reports, the draft and the truth."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,10 +50,14 @@ def labelled(draw: Draw, *label: str | int) -> Generator:
     return lambda *more: draw.rng(*label, *more)
 
 
+def draw_errors(rng_of: Generator) -> int:
+    """Return how many statements of a draft are wrong."""
+    return pick(rng_of("errors"), list(ERRORS), list(ERRORS.values()))
+
+
 def draw_case(rng_of: Generator, setting: Setting, priors: int) -> CaseFile:
-    """Return a case: eight of ten have earlier studies, all have a draft with 3 to 8 errors."""
-    rng = rng_of("errors")
-    story = draw_story(rng_of, setting, priors, pick(rng, list(ERRORS), list(ERRORS.values())))
+    """Return a case whose findings are all taken to be visible."""
+    story = draw_story(rng_of, setting, priors, draw_errors(rng_of))
     return write_case(rng_of, story, embody(rng_of, story))
 
 
@@ -95,8 +99,8 @@ def _sized(rng: np.random.Generator, claim: Claim, study: Study) -> Claim:
     return replace(claim, size_mm=real[0] if real else usual)
 
 
-def gold_of(case: CaseFile) -> dict[str, Any]:
-    """Return what the verifier reads."""
+def gold_of(case: CaseFile, hidden: Collection[str] = ()) -> dict[str, Any]:
+    """Return what the verifier reads; nothing is asserted of the kinds in ``hidden``."""
     errors = []
     for number, sentence in enumerate(case.sentences):
         for line in sentence.lines:
@@ -110,7 +114,7 @@ def gold_of(case: CaseFile) -> dict[str, Any]:
         "statements": [[claim.statement() for claim in sentence.claims] for sentence in case.sentences],
         "draft_statements": [[claim.statement() for claim in sentence.draft_claims] for sentence in case.sentences],
         "errors": errors,
-        "other_truths": [claim.statement() for claim in all_truths(case.story, case.studies)],
+        "other_truths": [one.statement() for one in all_truths(case.story, case.studies) if one.finding not in hidden],
     }
 
 
