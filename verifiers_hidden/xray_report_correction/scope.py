@@ -1,0 +1,234 @@
+"""Who speaks of whom in a sentence: clauses, what a negation covers, which head a word describes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from verifiers_hidden.xray_report_correction.lexicon import HEADS, SLOTS, Item, table
+
+BOUNDARIES = ("weak", "negation")
+GRADED = ("heart", "mediastinum", "cardiomediastinum", "vessels")
+"""Structures that are themselves described; lungs are only where something is."""
+_ONE_VALUE = ("severity", "change", "tip", "count", "size", "side", "state")
+_INTRODUCES = (
+    "with",
+    "plus",
+    "along",
+    "together",
+    "superimposed",
+    "accompanied",
+    "adjacent",
+    "associated",
+    ":",
+    "show",
+    "demonstrate",
+    "reveal",
+)
+_WEAKENS = ("new", "other", "overt", "frank", "gross")
+_NOT = ("not", "not a", "not an", "not any")
+
+
+@dataclass
+class Head:
+    """A finding, a structure or another thing, with the words that describe it."""
+
+    item: Item
+    place: int
+    negated: bool = False
+    weak: bool = False
+    hedged: bool = False
+    explained: bool = False
+    before: list[Item] = field(default_factory=list)
+    after: list[Item] = field(default_factory=list)
+
+    def kinds(self) -> list[str]:
+        return [item.kind for item in (*self.before, *self.after)]
+
+
+def clauses(items: tuple[Item, ...]) -> Iterator[list[Item]]:
+    """Cut a sentence at words such as ``but`` and at semicolons."""
+    clause: list[Item] = []
+    for item in items:
+        if item.kind == "strong":
+            yield clause
+            clause = []
+        else:
+            clause.append(item)
+    yield clause
+
+
+def read_clause(clause: list[Item]) -> list[Head]:
+    """Return the heads of a clause, each with its words; a clause without a head gives one without an item's name."""
+    clause = _without_former(clause)
+    heads = [Head(item, place) for place, item in enumerate(clause) if item.kind in HEADS and _is_head(clause, place)]
+    _negate(clause, heads)
+    _attach(clause, heads)
+    _deny_after(clause, heads)
+    for head in heads:
+        earlier = clause[: head.place]
+        head.explained = any(item.kind == "explains" for item in earlier)
+        head.hedged = head.explained or any(item.kind == "hedge" for item in _near(clause, head, heads))
+        head.weak |= any(item.kind == "elsewhere" for item in clause)
+    return heads
+
+
+def _without_former(clause: list[Item]) -> list[Item]:
+    """Leave out what is told of an earlier study: after ``previously`` up to the next boundary, verb or ``now``."""
+    kept, former = [], False
+    for item in clause:
+        if item.kind == "formerly":
+            former = True
+        elif item.kind in ("weak", "verb", "now", "negation", *HEADS):
+            former = False
+        if not (former and item.kind in SLOTS):
+            kept.append(item)
+    return kept
+
+
+def _is_head(clause: list[Item], place: int) -> bool:
+    """Tell whether an item is spoken of: lungs, ribs or pleura behind a preposition are only where something is."""
+    item = clause[place]
+    if item.kind != "anatomy" or item.value not in ("lungs", "pleura", "ribs", "vessels"):
+        return True
+    for earlier in reversed(clause[:place]):
+        if earlier.kind == "preposition" or earlier.value == "throughout":
+            return False
+        if earlier.kind not in ("side", "location", "article") and earlier.text not in ("the", "both"):
+            break
+    return True
+
+
+def _near(clause: list[Item], head: Head, heads: list[Head]) -> list[Item]:
+    places = [-1, *(other.place for other in heads), len(clause)]
+    index = places.index(head.place)
+    return clause[places[index - 1] + 1 : places[index + 1]]
+
+
+def _negate(clause: list[Item], heads: list[Head]) -> None:
+    """Carry a negation from its word over the list that follows."""
+    by_place = {head.place: head for head in heads}
+    active = weak = False
+    for place, item in enumerate(clause):
+        if item.kind == "negation":
+            active = not (item.text.startswith(_NOT) and _only_slots(clause[place + 1 :]))
+            weak = any(word in item.text.split() for word in _WEAKENS)
+        elif item.kind == "weak" and active:
+            active = _goes_on(clause, place)
+        elif place in by_place and active:
+            by_place[place].negated, by_place[place].weak = True, weak
+        elif item.kind == "verb" and active and any(by_place.get(p) for p in range(place)):
+            active = not any(later.kind in ("change", "severity") for later in clause[place + 1 : place + 3])
+
+
+def _only_slots(rest: list[Item]) -> bool:
+    """Tell whether ``not`` stands before a description, no finding: ``not on the left``."""
+    first = next((item for item in rest if item.kind not in ("preposition", "article", "word")), None)
+    return first is not None and first.kind in SLOTS and not any(item.kind in HEADS for item in rest)
+
+
+def _goes_on(clause: list[Item], place: int) -> bool:
+    """Tell whether a negation reaches over a boundary: ``no A, B or C`` does, ``no A, small B`` does not."""
+    word, rest = clause[place].text, clause[place + 1 :]
+    stop = next((n for n, item in enumerate(rest) if item.kind in BOUNDARIES), len(rest))
+    chunk = rest[:stop]
+    heads = [item for item in chunk if item.kind in HEADS]
+    if word.startswith(_INTRODUCES) or any(item.kind == "anatomy" for item in heads):
+        return False
+    if any(item.text in ("or", "nor", "and/or") for item in (clause[place], *rest)):
+        return True
+    grades = [item for item in chunk if item.kind == "severity" and item.value < 3]
+    telling = [item for item in chunk if item.kind in ("article", "change", "tip", "count", "side", "location")]
+    devices = [item for item in heads if item.value in table()["groups"]["devices"]]
+    return not heads or not (grades or telling or devices)
+
+
+def _attach(clause: list[Item], heads: list[Head]) -> None:
+    """Give every descriptive word to a head: what stands before the first, after the last, between two by a cut."""
+    if not heads:
+        return
+    heads[0].before += _words(clause[: heads[0].place])
+    for head, following in pairwise(heads):
+        segment = clause[head.place + 1 : following.place]
+        cut = _cut(segment, head)
+        head.after += _words(segment[:cut])
+        following.before += _words(segment[cut:])
+    heads[-1].after += _words(clause[heads[-1].place + 1 :])
+    _share(clause, heads)
+
+
+def _words(segment: list[Item]) -> list[Item]:
+    """Return descriptive words and the boundaries between them; ``not`` before a word makes it its contrary."""
+    found: list[Item] = []
+    negated = False
+    for item in segment:
+        if item.kind in SLOTS:
+            found.append(Item(item.kind, ("not", item.value), item.text) if negated else item)
+            negated = False
+        elif item.kind == "negation" and item.text.startswith(_NOT):
+            negated = True
+        elif item.kind in (*BOUNDARIES, "now"):
+            found.append(item)
+            negated = False
+    return found
+
+
+def _cut(segment: list[Item], head: Head) -> int:
+    """Return where between two heads the words of the second begin: where none says a thing twice of one head."""
+    places = [n for n, item in enumerate(segment) if item.kind in (*BOUNDARIES, "article", "explains", "hedge")]
+    if head.item.kind == "anatomy" and head.item.value not in GRADED:
+        return next((n + 1 for n, item in enumerate(segment) if item.kind == "state"), 0)
+    if not places:
+        stays = segment and (segment[0].kind in ("verb", "preposition", "state"))
+        return len(segment) if stays else 0
+
+    def cost(place: int) -> tuple[int, int, int]:
+        mine = [*_kinds(head.before), *_kinds(segment[:place])]
+        other = _kinds(segment[place:])
+        strength = 0 if segment[place].kind != "weak" or segment[place].text != "," else 1
+        return _doubles(mine) + _doubles(other), strength, -place
+
+    return min(places, key=cost)
+
+
+def _kinds(items: list[Item]) -> list[str]:
+    return [item.kind for item in items if item.kind in _ONE_VALUE]
+
+
+def _doubles(kinds: list[str]) -> int:
+    return len(kinds) - len(set(kinds))
+
+
+def _share(clause: list[Item], heads: list[Head]) -> None:
+    """Let coordinated heads share: a predicate reaches back, a description before the first reaches on."""
+    for head, following in reversed(list(pairwise(heads))):
+        between = clause[head.place + 1 : following.place]
+        if not any(item.kind in ("verb", "negation", "state", "explains") for item in between):
+            told = [
+                item for item in following.after if item.kind in ("state", "change", "soft_change", "side", "location")
+            ]
+            head.after += [_shared(item) for item in told if item.kind not in head.kinds()]
+    for head, following in pairwise(heads):
+        between = clause[head.place + 1 : following.place]
+        if between and all(item.kind in ("weak", "article") or item.text == "the" for item in between):
+            given = [item for item in head.before if item.kind in SLOTS]
+            following.before += [_shared(item) for item in given if item.kind not in following.kinds()]
+
+
+def _shared(item: Item) -> Item:
+    """A shared word is soft: it may fill a slot, and contradicts nothing. The state of a structure is told of all."""
+    hard = item.kind in ("state", "soft_change") or item.kind.startswith("shared_")
+    return item if hard else Item(f"shared_{item.kind}", item.value, item.text)
+
+
+def _deny_after(clause: list[Item], heads: list[Head]) -> None:
+    """Let ``is not seen`` deny the heads before it, back to the last that has a predicate of its own."""
+    for place, item in enumerate(clause):
+        if item.kind != "denied_after":
+            continue
+        earlier = [head for head in heads if head.place < place]
+        for number, head in enumerate(reversed(earlier)):
+            if number and head.kinds():
+                break
+            head.negated = True
+            if any(item.kind in ("verb", "strong") for item in clause[head.place + 1 : place] if number == 0):
+                break
