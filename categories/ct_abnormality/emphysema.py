@@ -1,0 +1,148 @@
+"""Emphysema: holes without walls in the secondary lobules, most in the upper lobes; bullae; lungs too large."""
+
+import numpy as np
+
+from categories.ct_abnormality.canvas import Box, Canvas, Facts, State, States
+from categories.ct_abnormality.lung_strokes import Place, Point, body_depth, to_mm
+from categories.ct_abnormality.lung_texture import Field, fine_axes, fineness, fractal, inside, pool, smooth_step
+from categories.ct_abnormality.lungs import Lungs, aerated, survey
+
+YES_PERCENT, GREY_PERCENT = (13.0, 30.0), (4.5, 8.0)
+HOLE_HU, CYST_HU, WALL_HU = -985.0, -975.0, -330.0
+INFLATION = {"present": (0.55, 1.0), "grey": (0.2, 0.5), "lookalike": (0.3, 0.8)}
+"""Hyperinflation alone is no emphysema: the look-alike has it too."""
+
+
+def body(rng: np.random.Generator, state: State) -> dict[str, float]:
+    """Return how far the diaphragm is lowered and flattened, 0 to 1."""
+    return {"inflation": round(float(rng.uniform(*INFLATION[state])), 3)}
+
+
+def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
+    """Destroy 13 to 30 % of the lung, with bullae under the pleura."""
+    del states
+    facts = _destroy(canvas, rng, float(rng.uniform(*YES_PERCENT)))
+    facts["places"] = [_bulla(canvas, rng) for _ in range(int(rng.integers(2, 6)))]
+    facts["signs"] = ["holes without walls", "bullae", "low flat diaphragm"]
+    return facts
+
+
+def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
+    """Destroy 4.5 to 8 % of the lung."""
+    del states
+    return _destroy(canvas, rng, float(rng.uniform(*GREY_PERCENT)))
+
+
+def lookalike(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
+    """Draw one or two cysts with a wall; the lungs are large, nothing is destroyed."""
+    del states
+    lungs = survey(canvas)
+    places = [_cyst(canvas, rng, lungs) for _ in range(int(rng.integers(1, 3)))]
+    volume = sum(float(place["volume_ml"]) for place in places)
+    percent = 100 * volume / _volume_ml(canvas, lungs)
+    return {
+        "measure": round(percent, 3),
+        "unit": "% of lung volume",
+        "places": places,
+        "signs": ["thin-walled cyst", "low diaphragm without holes"],
+    }
+
+
+def _volume_ml(canvas: Canvas, lungs: Lungs) -> float:
+    return float((lungs.lobe > 0).sum() * np.prod(lungs.step) * np.prod(canvas.spacing_mm)) / 1000
+
+
+def _destroy(canvas: Canvas, rng: np.random.Generator, percent: float) -> Facts:
+    """Draw centrilobular holes until they make up a share of the lung; more above than below, patchy."""
+    lungs = survey(canvas)
+    box = lungs.box
+    free = aerated(canvas, box)
+    share = 0.0
+    damage: Field = np.zeros(free.shape, np.float32)
+    gradient = 0.25 + lungs.height ** rng.uniform(0.7, 1.4)
+    patch = np.clip(1 + 0.8 * fractal(rng, lungs.axes, 80.0, octaves=2), 0.05, 3)
+    chance = gradient * patch * lungs.free * (lungs.depth_mm > 2.5)
+    wanted = percent / 100 * float(free.mean())
+    points = np.argwhere(chance > 0)
+    weights = chance[chance > 0]
+    larger = float(rng.uniform(0.85, 1.25)) * (0.75 + percent / 60)
+    for _ in range(12):
+        chosen = points[rng.choice(len(points), 260, p=weights / weights.sum())]
+        for spot in chosen:
+            place = np.array([b.start for b in box]) + (spot + rng.uniform(0, 1, 3)) * lungs.step
+            _hole(canvas, rng, damage, box, place, float(np.clip(larger * rng.gamma(6.0, 0.65), 1.6, 9.0)))
+        share = float((damage * free).mean())
+        if share >= wanted:
+            break
+    grain = 1 + 0.25 * fractal(rng, lungs.axes, 12.0, octaves=1)
+    hole = np.minimum(damage, 1) * free * np.clip(lungs.spread(np.asarray(grain, np.float32), box), 0.5, 1.15)
+    level = lungs.spread(lungs.level, box)
+    # Vessels and walls within the rest of a lobule keep their excess over the lung around them.
+    soft = smooth_step(canvas.hu[box] - level, 220, 60)
+    canvas.add(box, hole * soft * np.minimum(np.float32(HOLE_HU) - level, 0))
+    measured = 100 * float((damage * free > 0.5).sum()) / max(1, int(free.sum()))
+    return {
+        "measure": round(measured, 2),
+        "unit": "% of lung volume",
+        "places": [],
+        "signs": ["holes without walls"],
+        "hole_hu": HOLE_HU,
+        "upper_share": round(_upper_share(damage), 3),
+    }
+
+
+def _upper_share(damage: Field) -> float:
+    half = damage.shape[2] // 2
+    return float(damage[:, :, half:].sum() / max(float(damage.sum()), 1e-6))
+
+
+def _hole(canvas: Canvas, rng: np.random.Generator, damage: Field, box: Box, ijk: Point, radius: float) -> None:
+    """Add one hole (its weight, 0 to 1) to the damage of a box."""
+    near = canvas.box(ijk, radius + 1.5)
+    part = tuple(slice(max(0, n.start - b.start), max(0, n.stop - b.start)) for n, b in zip(near, box, strict=True))
+    there = damage[part]
+    if not there.size:
+        return
+    axes = tuple(
+        np.arange(p.start, p.start + size) * step + b.start * step - c
+        for p, size, b, step, c in zip(part, there.shape, box, canvas.spacing_mm, to_mm(canvas, ijk), strict=True)
+    )
+    a, b, c = axes
+    s = rng.uniform(0.75, 1.3, 3)
+    tilt = rng.uniform(-0.5, 0.5)
+    away = np.sqrt(((a / s[0])[:, None, None] + tilt * b[None, :, None]) ** 2 + (b / s[1])[None, :, None] ** 2
+                   + (c / s[2])[None, None, :] ** 2)  # fmt: skip
+    np.maximum(there, smooth_step(away, radius + 0.9, radius - 0.9), out=there)
+
+
+def _bulla(canvas: Canvas, rng: np.random.Generator) -> Place:
+    """Draw a bulla under the pleura of the upper half: air behind a hairline wall."""
+    lungs = survey(canvas)
+    radius = float(rng.uniform(5.5, 14))
+    where = (lungs.height > 0.55) & (lungs.depth_mm > 0) & (lungs.depth_mm < 0.6 * radius + 4)
+    return _air_space(canvas, rng, lungs.pick(rng, where), radius, wall_mm=0.45, what="bulla")
+
+
+def _cyst(canvas: Canvas, rng: np.random.Generator, lungs: Lungs) -> Place:
+    """Draw a cyst amid the lung: air behind a wall that is plainly seen."""
+    radius = float(rng.uniform(7, 13))
+    ijk = lungs.pick(rng, (lungs.depth_mm > radius + 2) & (lungs.height > 0.2))
+    return _air_space(canvas, rng, ijk, radius, wall_mm=float(rng.uniform(1.0, 1.6)), what="thin-walled cyst")
+
+
+def _air_space(
+    canvas: Canvas, rng: np.random.Generator, ijk: Point, radius: float, *, wall_mm: float, what: str
+) -> Place:
+    box = canvas.box(ijk, radius * 1.3 + 2)
+    fine = fineness(canvas, 0.8)
+    axes = fine_axes(canvas, box, fine)
+    stretch = rng.uniform(0.85, 1.2, 3)
+    depth = body_depth(rng, axes, to_mm(canvas, ijk), radius, rough=0.08, stretch=stretch, grain=1.5)
+    found = aerated(canvas, box)
+    air = pool(inside(depth - wall_mm, 1.0), fine) * found
+    wall = np.clip(pool(inside(depth, 1.0), fine) * found - air, 0, 1)
+    canvas.put(box, air, CYST_HU)
+    canvas.put(box, np.where(canvas.hu[box] < WALL_HU, wall, 0), WALL_HU)
+    canvas.occupy(box, (air + wall) > 0.3)
+    volume = float(air.sum() * np.prod(canvas.spacing_mm)) / 1000
+    return canvas.place(ijk, what, 2 * radius, volume_ml=round(volume, 3))
