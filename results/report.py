@@ -104,7 +104,7 @@ def warnings_of(block: Block, book: PriceBook) -> Iterator[str]:
     yield from _setting_warnings(block)
     trials = block.trials
     if trials["login_in_box"].any():
-        yield "A subscription login was inside the box: the agent could read it."
+        yield "A subscription login was inside the box: the agent could read it, and reach the login's hosts unseen."
     if (trials["disk"] == "watched").any():
         yield "The disk limit was held by watching and stopping, not by a limited disk."
     if _uneven(trials):

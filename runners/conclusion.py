@@ -25,6 +25,7 @@ def conclude(trial: Trial) -> TrialRecord:
         harness_version=trial.job.harness_version,
         images={"box": place.box_images[plan.task], "verifier": place.verifier_images[plan.category]},
         network=_network(trial),
+        login_in_box=bool(place.login_of(trial.job.harness)),
         variant=staged.variant if staged else "",
         outcome=outcome,
         reason=clean(reason),

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from results.pricing import PriceBook, read_price_file
 from results.records import RunPlan, Usage
 from runners.cache import Cache
 from runners.harness import HarnessError, Say, plan_harness
-from runners.keys import AsksModel, find_upstreams, host_proxies, providers, read_variables
+from runners.keys import AsksModel, BoxLogin, find_logins, find_upstreams, host_proxies, providers, read_variables
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class GatewayPlan:
     models: Mapping[str, str]
     """Model -> its provider, a table of ``providers.toml``."""
     proxies: dict[str, str]
+    logins: Mapping[str, BoxLogin] = field(default_factory=dict)
+    """Provider -> the login that its CLI needs in the box."""
 
 
 def plan_gateway(plan: RunPlan, key_file: Path | None) -> GatewayPlan | None:
@@ -44,9 +46,11 @@ def plan_gateway(plan: RunPlan, key_file: Path | None) -> GatewayPlan | None:
     if not asking:
         return None
     models = {harness.model: harness.provider for harness in asking}
-    _refuse_unpriced(plan, models)
     variables = read_variables(key_file, os.environ)
-    return GatewayPlan(find_upstreams(asking, variables), models, host_proxies(variables))
+    logins = find_logins(asking, variables, allowed="allow_login_in_box" in plan.options)
+    _refuse_unmetered(plan, logins)
+    _refuse_unpriced(plan, models)
+    return GatewayPlan(find_upstreams(asking, variables), models, host_proxies(variables), logins)
 
 
 def models_asked(plan: RunPlan) -> list[AsksModel]:
@@ -77,7 +81,7 @@ def start_gateway(
         upstreams=wanted.upstreams,
         prices=_prices(wanted.models, book) | {name: Price(**own.model_dump()) for name, own in book.own.items()},
         spent_usd=spent_usd(folder, book),
-        connect_hosts=_connect_hosts(plan),
+        connect_hosts=_connect_hosts(plan, wanted.logins.values()),
         proxies=wanted.proxies,
         max_usd=_usd(plan, "max_usd"),
         max_usd_per_trial=_usd(plan, "max_usd_per_trial"),
@@ -105,15 +109,26 @@ def _usd(plan: RunPlan, name: str) -> float | None:
     return float(plan.options[name]) if name in plan.options else None
 
 
-def _connect_hosts(plan: RunPlan) -> tuple[str, ...]:
-    if plan.network != "packages":
-        return ()
-    hosts = plan.options.get("package_hosts", "").split()
-    return tuple(host if ":" in host else f"{host}:443" for host in hosts)
+def _connect_hosts(plan: RunPlan, logins: Iterable[BoxLogin]) -> tuple[str, ...]:
+    hosts = plan.options.get("package_hosts", "").split() if plan.network == "packages" else []
+    listed = [host if ":" in host else f"{host}:443" for host in hosts]
+    return tuple(dict.fromkeys([*listed, *(host for login in logins for host in login.hosts)]))
+
+
+def _limits(plan: RunPlan) -> list[str]:
+    return [f"--{name.replace('_', '-')}" for name in ("max_usd", "max_usd_per_trial") if name in plan.options]
+
+
+def _refuse_unmetered(plan: RunPlan, logins: Mapping[str, BoxLogin]) -> None:
+    if logins and _limits(plan):
+        raise HarnessError(
+            f"--model {', '.join(logins)}/...: what a login in the box spends is not seen by the gateway, "
+            f"and {' and '.join(_limits(plan))} cannot be kept; leave the limit out."
+        )
 
 
 def _refuse_unpriced(plan: RunPlan, models: Mapping[str, str]) -> None:
-    limits = [f"--{name.replace('_', '-')}" for name in ("max_usd", "max_usd_per_trial") if name in plan.options]
+    limits = _limits(plan)
     if not limits:
         return
     book = price_book(plan)

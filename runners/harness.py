@@ -78,6 +78,8 @@ class Seat:
     and ``agent/stderr.log``, and returns when the command ends or the box is stopped at the time limit."""
     put: Callable[[Mapping[str, bytes]], None]
     """``put({"/abs/path": content})``: writes files into the box, owned by its user."""
+    login: str
+    """The token of a subscription that only the CLI can use; empty unless the user let it into the box."""
     perfect: Callable[[], None]
     """Writes the perfect submission into the box (made from gold in a verifier box). For the oracle alone."""
 

@@ -5,7 +5,7 @@ import json
 import time
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -16,6 +16,7 @@ TABLE = Path(__file__).parent / "providers.toml"
 PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy")
 
 GITHUB_TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
+ALLOW_LOGIN = "--allow-login-in-box"
 
 
 class KeyMissingError(Exception):
@@ -106,7 +107,7 @@ def find_upstream(provider: str, variables: Mapping[str, str], harness: str) -> 
         names = " or ".join(way.variable for way in ways)
         hint = ""
         if harness == "copilot-cli" and any(variables.get(name) for name in GITHUB_TOKENS):
-            hint = " A GitHub login would have to enter the box, and is not used: give Copilot a model of your own."
+            hint = f" A GitHub login has to enter the box: --model github/NAME with {ALLOW_LOGIN}."
         raise KeyMissingError(
             f"--harness {harness}: {names} is not set; models of {provider} need it "
             f"(in the environment, or as a line of --key-file).{hint}"
@@ -145,8 +146,49 @@ def expiry(token: str) -> float:
         return float("inf")
 
 
+@dataclass(frozen=True)
+class BoxLogin:
+    """A subscription that only the CLI itself can use: its token enters the box."""
+
+    variable: str
+    token: str = field(repr=False)
+    hosts: tuple[str, ...]
+    """``host:port`` that the box may then reach."""
+
+
+def logs_in_itself(provider: str) -> bool:
+    """Whether a provider's login has to be in the box."""
+    return "login_variables" in providers()[provider]
+
+
+def find_login(provider: str, variables: Mapping[str, str], harness: str, *, allowed: bool) -> BoxLogin:
+    """Return the login of a provider that takes no other.
+
+    Raises:
+        KeyMissingError: it is not allowed, or missing.
+    """
+    entry = providers()[provider]
+    names = entry["login_variables"]
+    if not allowed:
+        raise KeyMissingError(
+            f"--harness {harness}: the login of {provider} ({names[0]}) would have to enter the box, where the agent "
+            f"could read it and reach {', '.join(entry['login_hosts'])}. {ALLOW_LOGIN} allows that; "
+            "every report then says so."
+        )
+    name = next((name for name in names if variables.get(name)), None)
+    if name is None:
+        raise KeyMissingError(f"--harness {harness}: {' or '.join(names)} is not set; models of {provider} need it.")
+    return BoxLogin(name, variables[name], tuple(entry["login_hosts"]))
+
+
+def find_logins(asking: list[AsksModel], variables: Mapping[str, str], *, allowed: bool) -> dict[str, BoxLogin]:
+    """Return provider -> login of those harnesses whose login has to be in the box."""
+    wanted = {harness.provider: harness.name for harness in asking if logs_in_itself(harness.provider)}
+    return {name: find_login(name, variables, harness, allowed=allowed) for name, harness in wanted.items()}
+
+
 def find_upstreams(asking: list[AsksModel], variables: Mapping[str, str]) -> tuple[Upstream, ...]:
-    """Return the endpoints that these harnesses need, each once.
+    """Return the endpoints that these harnesses need, each once; none for those that sign in by themselves.
 
     Raises:
         KeyMissingError: with one line per harness that lacks something.
@@ -155,7 +197,7 @@ def find_upstreams(asking: list[AsksModel], variables: Mapping[str, str]) -> tup
     missing: dict[str, None] = {}
     for harness in asking:
         try:
-            if harness.provider not in found:
+            if harness.provider not in found and not logs_in_itself(harness.provider):
                 found[harness.provider] = find_upstream(harness.provider, variables, harness.name)
         except KeyMissingError as error:
             missing[str(error)] = None

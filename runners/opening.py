@@ -69,6 +69,7 @@ def open_place(
             verifier_images=judges,
             agents=installed,
             gateway=gateway,
+            logins={name: login.token for name, login in opening.gateway.logins.items()} if opening.gateway else {},
         )
         yield place, [_job(trial, tasks[trial.task], harnesses, place) for trial in trials]
 

@@ -13,6 +13,7 @@ from results.folder import RunFolder
 from results.records import Limits, RunPlan, TrialPlan
 from runners.cache import Cache
 from runners.harness import Harness, HarnessOptions
+from runners.keys import AsksModel
 
 MEMORY_RESERVE_MB = 512
 """Left to the host when a task asks for more memory than the machine has."""
@@ -53,6 +54,12 @@ class Place:
     agents: Mapping[str, InstalledAgent] = field(default_factory=dict)
     gateway: Gateway | None = None
     """Null where no harness of the run needs a model."""
+    logins: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Provider -> the token that its CLI needs in the box; see ``runners.keys.BoxLogin``."""
+
+    def login_of(self, harness: Harness) -> str:
+        """Return the token that enters the box of this harness; empty for nearly all."""
+        return self.logins.get(harness.provider, "") if isinstance(harness, AsksModel) else ""
 
 
 @dataclass(frozen=True)

@@ -148,6 +148,7 @@ def _seat(trial: Trial, box: Box, disk: Disk, log: AgentLog) -> Seat:
         endpoint=trial.door.endpoint if trial.door else "",
         exec=execute,
         put=put,
+        login=trial.place.login_of(trial.job.harness),
         perfect=perfect,
     )
 

@@ -50,6 +50,8 @@ class RunRequest(BaseModel):
     prices: Path | None = None
     """A TOML file of prices that override the dated table."""
     key_file: Path | None = None
+    allow_login_in_box: bool = False
+    """Let a subscription's token into the box, where the CLI takes it in no other way."""
 
 
 def make_request(plan_file: Path | None, flags: dict[str, Any]) -> RunRequest:

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from containers.agents import AGENTS
 from containers.box import Finished
@@ -43,12 +44,15 @@ class CliHarness(ABC):
         self.options = options
         self.provider, self.model = split_model(options.model, self.usual_provider)
         self.dialect = str(providers()[self.provider]["dialect"])
-        if self.dialect not in self.dialects:
-            able = ", ".join(name for name, entry in providers().items() if entry["dialect"] in self.dialects)
+        able = [name for name, entry in providers().items() if self._speaks_to(entry)]
+        if self.provider not in able:
             raise HarnessError(
-                f"--harness {self.name}: model {options.model} is one of {self.provider}; this CLI speaks to {able}. "
-                f"Write --model PROVIDER/{self.model} to choose."
+                f"--harness {self.name}: model {options.model} is one of {self.provider}; "
+                f"this CLI speaks to {', '.join(able)}. Write --model PROVIDER/{self.model} to choose."
             )
+
+    def _speaks_to(self, entry: Mapping[str, Any]) -> bool:
+        return entry["dialect"] in self.dialects and self.name in entry.get("harnesses", (self.name,))
 
     @property
     def home(self) -> str:
@@ -93,7 +97,7 @@ class CliHarness(ABC):
         story.model = story.model or self.model
         error_class, message = "", ""
         if finished is None or finished.exit_code != 0 or story.errors or not story.closed:
-            message = story.errors[-1] if story.errors else last_line(logs / "stderr.log")
+            message = story.errors[-1] if story.errors else telling_line(logs / "stderr.log")
             error_class = class_of(message)
             status = "unseen" if finished is None else finished.exit_code
             message = message or f"{self.name} ended with status {status} and without its closing event"
@@ -101,11 +105,12 @@ class CliHarness(ABC):
         return Reading(usage, cost_usd, trajectory, error_class, plain(message)[:500], tuple(story.warnings))
 
 
-def last_line(path: Path) -> str:
-    """Return the last line of a log that says anything; empty where there is none."""
+def telling_line(path: Path) -> str:
+    """Return the last line of a log that names an error, else the last that says anything, else nothing."""
     if not path.is_file():
         return ""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - 4000))
         lines = file.read().decode(errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    said = [line.strip() for line in reversed(lines) if line.strip()]
+    return next((line for line in said if line.lower().startswith(("error", "fatal"))), said[0] if said else "")

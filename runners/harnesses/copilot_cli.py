@@ -1,4 +1,4 @@
-"""GitHub Copilot CLI with a model of one's own choosing: offline mode, three APIs, no GitHub login."""
+"""GitHub Copilot CLI: offline with a model of one's own choosing, or signed in to GitHub where the user allows it."""
 
 from pathlib import Path
 
@@ -9,10 +9,18 @@ from runners.trajectories.story import Story
 
 USAGE_FILE = "/tmp/copilot-usage.json"  # noqa: S108 - in the box
 SHELL_WAIT_S = "60"
+LOGIN_FILE = "/tmp/copilot-login"  # noqa: S108 - in the box
+SIGN_IN = f'export COPILOT_GITHUB_TOKEN="$(cat {LOGIN_FILE})" && rm {LOGIN_FILE} && exec "$@"'
+"""By a file, not by the command's environment: that is kept with the engine."""
+ONLINE = (
+    "--disable-builtin-mcps", "--excluded-tools=web_fetch,semantic_code_search",
+    "--secret-env-vars=COPILOT_GITHUB_TOKEN",
+)  # fmt: skip
+"""Signed in it would have GitHub's search and web tools; its shell does not see the token."""
 
 
 class CopilotCli(CliHarness):
-    """Offline it asks nobody but the model, and has no web tools."""
+    """Offline it asks nobody but the model, and has no web tools; ``--model github/NAME`` signs in instead."""
 
     name = "copilot-cli"
     agent = "copilot-cli"
@@ -27,15 +35,20 @@ class CopilotCli(CliHarness):
         if self.options.effort:
             argv += ["--reasoning-effort", self.options.effort]
         env = {
-            "COPILOT_OFFLINE": "true",
             "COPILOT_MODEL": self.model,
-            "COPILOT_PROVIDER_BASE_URL": self.base_url(seat),
-            "COPILOT_PROVIDER_API_KEY": PLACEHOLDER,
-            "COPILOT_PROVIDER_TYPE": self.dialect,
             "COPILOT_PKG_CACHE_HOME": self.home,
             "COPILOT_TASK_WAIT_TIMEOUT_SECONDS": SHELL_WAIT_S,
             # it wants a trusted certificate even where the endpoint is plain HTTP
             "SSL_CERT_FILE": f"{self.home}/ca-certificates.crt",
+        }
+        if seat.login:
+            argv = ["bash", "-c", SIGN_IN, "copilot", *argv, *ONLINE]
+            return Call((*argv, *self.flags), env, {LOGIN_FILE: seat.login.encode()})
+        env |= {
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_PROVIDER_BASE_URL": self.base_url(seat),
+            "COPILOT_PROVIDER_API_KEY": PLACEHOLDER,
+            "COPILOT_PROVIDER_TYPE": self.dialect,
         }
         if self.dialect == "openai":
             env["COPILOT_PROVIDER_WIRE_API"] = self.options.extra.get("wire_api", "responses")

@@ -42,6 +42,10 @@ MaxUsd = Annotated[float | None, Option("--max-usd", help="Budget of the run.")]
 MaxUsdPerTrial = Annotated[float | None, Option("--max-usd-per-trial", help="Budget of each trial.")]
 Prices = Annotated[Path | None, Option("--prices", help="TOML file of prices that override the dated table.")]
 KeyFile = Annotated[Path | None, Option("--key-file", help="File of NAME=value lines with API keys.")]
+AllowLogin = Annotated[
+    bool | None,
+    Option("--allow-login-in-box", help="Let a login that only the CLI can use into the box; stamped on every report."),
+]
 AgentOption = Annotated[
     Words, Option("--agent-option", help="flags=..., retries=N or wire_api=... for the agent's CLI; repeatable.")
 ]
@@ -82,6 +86,7 @@ def run(
     max_usd_per_trial: MaxUsdPerTrial = None,
     prices: Prices = None,
     key_file: KeyFile = None,
+    allow_login_in_box: AllowLogin = None,
     agent_option: AgentOption = None,
     plan: PlanFile = None,
     dry_run: DryRun = False,

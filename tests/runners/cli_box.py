@@ -202,6 +202,7 @@ def drive_door(
                     argv, env=env, stdin=stdin, sink=log.sink, workdir="/workspace"
                 ),
                 put=lambda files: [write_as_agent(disk, Path(path), data) for path, data in files.items()],
+                login="",
                 perfect=lambda: None,
             )
             finished = harness.drive(seat)

@@ -11,7 +11,7 @@ from containers import agents
 from containers.box import Finished
 from results.atif import validate_trajectory
 from runners.harness import HarnessError, HarnessOptions, load_harness
-from runners.harnesses.cli import last_line
+from runners.harnesses.cli import telling_line
 
 MODELS = {
     "codex": "gpt-5.5",
@@ -23,8 +23,8 @@ MODELS = {
 FINE = Finished(exit_code=0, timed_out=False, seconds=1)
 
 
-def call(name: str, **options):
-    seat = SimpleNamespace(endpoint="http://127.0.0.1:8080", instruction="Do it.")
+def call(name: str, login: str = "", **options):
+    seat = SimpleNamespace(endpoint="http://127.0.0.1:8080", instruction="Do it.", login=login)
     harness = load_harness(name, HarnessOptions(**{"model": MODELS.get(name, "m"), **options}))
     return harness.call(seat)
 
@@ -101,10 +101,27 @@ def test_a_good_closing_event_with_another_status_or_unseen_is_an_error(tmp_path
     assert harness.read(tmp_path, None).error_class == "crash"
 
 
-def test_the_last_line_of_a_log_is_found(tmp_path: Path) -> None:
+def test_the_telling_line_of_a_log_is_found(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"x" * 10_000 + b"\nthe end\n\n")
-    assert last_line(tmp_path / "log") == "the end"
-    assert last_line(tmp_path / "none") == ""
+    assert telling_line(tmp_path / "log") == "the end"
+    assert telling_line(tmp_path / "none") == ""
+    (tmp_path / "log").write_text("Error: the token was refused.\n\nTo sign in:\n  * run /login\n")
+    assert telling_line(tmp_path / "log") == "Error: the token was refused."
+
+
+def test_a_signed_in_copilot_takes_its_token_from_a_file_and_has_no_web_tools() -> None:
+    made = call("copilot-cli", login="canary", model="github/gpt-x")
+    assert list(made.files.values()) == [b"canary"]
+    assert "canary" not in " ".join([*made.argv, *made.env.values()])
+    assert made.env["COPILOT_MODEL"] == "gpt-x"
+    assert "COPILOT_OFFLINE" not in made.env and not any("PROVIDER" in name for name in made.env)
+    assert {"--disable-builtin-mcps", "--excluded-tools=web_fetch,semantic_code_search"} <= set(made.argv)
+
+
+@pytest.mark.parametrize("name", ["codex", "opencode"])
+def test_other_clis_cannot_sign_in_to_github(name: str) -> None:
+    with pytest.raises(HarnessError, match="is one of github; this CLI speaks to openai, azure"):
+        load_harness(name, HarnessOptions(model="github/gpt-x"))
 
 
 DECLARATION = """

@@ -190,6 +190,28 @@ def test_without_credentials_the_variable_is_named_before_anything_is_built(tmp_
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_login_enters_a_box_only_where_it_is_allowed_and_every_report_says_so(tmp_path: Path) -> None:
+    """Signed in, the CLI asks GitHub through the tunnel; here nobody answers, and the token is left nowhere."""
+    words = ("--harness", "copilot-cli@github/gpt-5.4", "--tasks", PASSES)
+    token = "github_pat_" + "c4n4ry" * 4
+    keys = f"COPILOT_GITHUB_TOKEN={token}"
+    done = suite(tmp_path, None, *words, keys=keys)
+    assert done.returncode == 2
+    assert "--allow-login-in-box allows that" in done.stderr
+    assert not (tmp_path / "runs").exists()
+    done = suite(tmp_path, None, *words, "--allow-login-in-box", "--max-usd", "1", keys=keys)
+    assert (done.returncode, "cannot be kept" in done.stderr) == (2, True)
+    done = suite(tmp_path, None, *words, "--allow-login-in-box", keys=keys)
+    assert done.returncode == 0, done.stderr
+    (record,) = records(tmp_path)
+    assert (record["outcome"], record["login_in_box"]) == ("agent_error", True)
+    assert "token found but could not be validated" in record["message"]
+    (run,) = (tmp_path / "runs").iterdir()
+    assert not [path for path in run.rglob("*") if path.is_file() and token.encode() in path.read_bytes()]
+    told = subprocess.run([SUITE, "report", run], capture_output=True, text=True, check=True).stdout
+    assert "A subscription login was inside the box" in told
+
+
 ORCHESTRATOR = """
     import sys, time
     from pathlib import Path

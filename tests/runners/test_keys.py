@@ -11,9 +11,11 @@ import pytest
 from runners.keys import (
     AsksModel,
     KeyMissingError,
+    find_logins,
     find_upstream,
     find_upstreams,
     host_proxies,
+    logs_in_itself,
     providers,
     read_variables,
     split_model,
@@ -139,6 +141,9 @@ def test_a_key_file_overrides_the_environment(tmp_path: Path) -> None:
 def test_the_table_is_whole() -> None:
     for name, entry in providers().items():
         assert entry["dialect"] in ("openai", "anthropic", "google"), name
+        if logs_in_itself(name):
+            assert entry["login_variables"] and entry["login_hosts"] and entry["harnesses"], name
+            continue
         assert entry["ways"], name
         assert entry.get("base_url") or entry.get("base_url_example"), name
 
@@ -147,7 +152,21 @@ def test_the_hosts_proxies_go_along() -> None:
     assert host_proxies({"HTTPS_PROXY": "http://p:1", "PATH": "/", "no_proxy": ""}) == {"HTTPS_PROXY": "http://p:1"}
 
 
-def test_a_github_token_is_said_not_to_be_used() -> None:
-    with pytest.raises(KeyMissingError, match="would have to enter the box") as error:
+def test_a_github_token_is_said_to_be_another_way() -> None:
+    with pytest.raises(KeyMissingError, match="--model github/NAME with --allow-login-in-box") as error:
         find_upstream("openai", {"GH_TOKEN": "gho_secret"}, "copilot-cli")
     assert "gho_secret" not in str(error.value)
+
+
+def test_a_login_enters_the_box_only_where_it_is_allowed() -> None:
+    asking: list[AsksModel] = [Asking("copilot-cli", "github"), Asking("codex", "openai")]
+    variables = {"COPILOT_GITHUB_TOKEN": "gho_secret", "OPENAI_API_KEY": "k"}
+    with pytest.raises(KeyMissingError, match="--allow-login-in-box allows that; every report then says so") as error:
+        find_logins(asking, variables, allowed=False)
+    assert "gho_secret" not in str(error.value)
+    with pytest.raises(KeyMissingError, match="COPILOT_GITHUB_TOKEN is not set"):
+        find_logins(asking, {}, allowed=True)
+    found = find_logins(asking, variables, allowed=True)
+    assert list(found) == ["github"] and found["github"].token == "gho_secret"
+    assert "api.github.com:443" in found["github"].hosts and "gho_secret" not in repr(found)
+    assert [upstream.name for upstream in find_upstreams(asking, variables)] == ["openai"]
