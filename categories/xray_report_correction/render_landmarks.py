@@ -1,0 +1,101 @@
+"""Places in a chest that other things are drawn by, read from its organ mask (mm from the first voxel)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from categories.chest.labels import LEFT_LUNG, RIGHT_LUNG
+from categories.xray_report_correction.anatomy_upright import Torso
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Line:
+    """The middle of a long organ, by height."""
+
+    height: Floats
+    place: Floats
+    """(n, 2): across, depth."""
+
+    def at(self, z: float) -> Floats:
+        """Return (x, y, z); beyond its ends the line goes straight up and down."""
+        return np.array([np.interp(z, self.height, self.place[:, 0]), np.interp(z, self.height, self.place[:, 1]), z])
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    spine: Line
+    trachea: Line
+    cava: Line
+    gullet: Line
+    carina: Floats
+    heart: Floats
+    """(2, 3): lowest and highest corner of the heart's box."""
+    lungs: dict[str, Floats]
+    """Side -> (2, 3) box of that lung."""
+    notch: Floats
+    """Upper edge of the breastbone."""
+    stomach: Floats
+    width: float
+    """Of the body (mm)."""
+    middle: float
+    """The spine's mean place across."""
+
+
+def landmarks(torso: Torso) -> Landmarks:
+    """Return the landmarks.
+
+    Raises:
+        ValueError: an organ that every chest has is not in the mask.
+    """
+    spine = _line(torso, *(f"vertebrae_{n}" for n in ("T12", *(f"T{i}" for i in range(1, 12)), "C7", "L1")))
+    breast = _points(torso, "sternum")
+    top = breast[breast[:, 2] >= breast[:, 2].max() - 8].mean(0)
+    body = np.flatnonzero((torso.organs > 0).any((1, 2)))
+    trachea = _line(torso, "trachea")
+    return Landmarks(
+        spine=spine,
+        trachea=trachea,
+        cava=_line(torso, "superior_vena_cava"),
+        gullet=_line(torso, "esophagus"),
+        carina=_carina(torso),
+        heart=_box(_points(torso, "heart")),
+        lungs={"right": _box(_points(torso, *RIGHT_LUNG)), "left": _box(_points(torso, *LEFT_LUNG))},
+        notch=top,
+        stomach=_points(torso, "stomach").mean(0),
+        width=float((body[-1] - body[0]) * torso.spacing[0]),
+        middle=float(spine.place[:, 0].mean()),
+    )
+
+
+def _points(torso: Torso, *names: str) -> Floats:
+    found = np.argwhere(torso.mask(*names).T)[:, ::-1]
+    if not len(found):
+        raise ValueError(f"the organ mask holds no {' or '.join(names)}; use a chest with all organs of the contract")
+    return np.asarray(found * np.asarray(torso.spacing))
+
+
+def _box(points: Floats) -> Floats:
+    return np.asarray(np.percentile(points, (0.1, 99.9), axis=0))
+
+
+def _line(torso: Torso, *names: str) -> Line:
+    points = _points(torso, *names)
+    height, index, count = np.unique(points[:, 2], return_inverse=True, return_counts=True)
+    place = np.stack([np.bincount(index, points[:, axis]) / count for axis in (0, 1)], 1)
+    return Line(height, place)
+
+
+def _carina(torso: Torso) -> Floats:
+    """Return where the windpipe divides: going down, the first slice much wider than the windpipe above it."""
+    mask = torso.mask("trachea")
+    across = np.asarray(mask.any(1))
+    wide = np.array([np.ptp(np.flatnonzero(across[:, k])) if across[:, k].any() else 0 for k in range(mask.shape[2])])
+    levels = np.flatnonzero(wide)
+    usual = np.median(wide[levels[len(levels) // 3 :]])
+    forked = [k for k in levels if wide[k] > 1.45 * usual]
+    k = max(forked) if forked else int(levels[0])
+    line = _line(torso, "trachea")
+    return line.at(float(k * torso.spacing[2]))
