@@ -10,14 +10,11 @@ from categories.draw import Draw
 from categories.xray_report_correction.body import embody
 from categories.xray_report_correction.claims import Change, Claim, claim_of
 from categories.xray_report_correction.errors import Line
-from categories.xray_report_correction.kernel import pick
 from categories.xray_report_correction.kinds import SLOTS, Setting, Value, load_kinds
 from categories.xray_report_correction.reports import Sentence, write_heads, write_impression, write_sentences
 from categories.xray_report_correction.state import Study
 from categories.xray_report_correction.story import Story, draw_story
 
-ERRORS = {3: 0.15, 4: 0.2, 5: 0.25, 6: 0.2, 7: 0.12, 8: 0.08}
-"""How many statements of a draft are wrong; 5.2 on average, as published."""
 SIZED = {"nodule": 0.6, "granuloma": 0.3}
 """How often a diameter is stated, where no change is."""
 NEVER_PRESENT = ("mediastinal_widening", "rib_fracture")
@@ -50,14 +47,9 @@ def labelled(draw: Draw, *label: str | int) -> Generator:
     return lambda *more: draw.rng(*label, *more)
 
 
-def draw_errors(rng_of: Generator) -> int:
-    """Return how many statements of a draft are wrong."""
-    return pick(rng_of("errors"), list(ERRORS), list(ERRORS.values()))
-
-
 def draw_case(rng_of: Generator, setting: Setting, priors: int) -> CaseFile:
     """Return a case whose findings are all taken to be visible."""
-    story = draw_story(rng_of, setting, priors, draw_errors(rng_of))
+    story = draw_story(rng_of, setting, priors)
     return write_case(rng_of, story, embody(rng_of, story))
 
 

@@ -18,11 +18,12 @@ from categories.xray_report_correction.kinds import Kind, Setting, Value, load_k
 SPOKEN_NEW, SPOKEN_CHANGE, SPOKEN_UNCHANGED, SPOKEN_RESOLVED = 0.35, 0.75, 0.75, 0.5
 SEVERITY_LEFT_OUT = 0.6
 """How often a stated increase or decrease goes without the severity."""
-FLIPPED_NEGATIVES = 0.15
-"""Share of the errors that are drawn among the stated absences."""
-MOST_FLIPPED = 2
-SPARE = (2, 4)
-"""So many more findings than wrong ones are drafted (upper end excluded)."""
+WRONG_PRESENT, WRONG_ABSENT = 0.64, 0.25
+"""Shares of the drafted findings, and of the drafted absences that could be, that are wrong."""
+LEAST_ERRORS, MOST_ERRORS, LEAST_RIGHT = 3, 8, 2
+"""Bounds of the errors of a draft, and least number of findings that it states rightly."""
+DRAFTED = (6, 11)
+"""So many findings and devices a draft states at least (upper end excluded)."""
 EARLIER, LAST_PRIOR = (1, 4), (3, 5)
 """So many findings and devices the earlier reports hold at least (upper end excluded)."""
 PRIOR_MAY_BE_WRONG = 0.4
@@ -50,17 +51,17 @@ class Story:
     """Kinds that the last earlier report states wrongly."""
 
 
-def draw_story(rng_of: Generator, setting: Setting, priors: int, errors: int) -> Story:
-    """Return a story with exactly ``errors`` wrong statements in its draft."""
+def draw_story(rng_of: Generator, setting: Setting, priors: int) -> Story:
+    """Return a story with 3 to 8 wrong statements in its draft."""
     attempt = 0
     while True:
-        story = _attempt(rng_of("story", attempt), setting, priors, errors)
+        story = _attempt(rng_of("story", attempt), setting, priors)
         if story is not None:
             return story
         attempt += 1
 
 
-def _attempt(rng: np.random.Generator, setting: Setting, priors: int, errors: int) -> Story | None:
+def _attempt(rng: np.random.Generator, setting: Setting, priors: int) -> Story | None:
     reported: list[dict[str, Value]] = []
     claims = []
     for number in range(priors):
@@ -69,10 +70,9 @@ def _attempt(rng: np.random.Generator, setting: Setting, priors: int, errors: in
         claims.append([line.draft for line in speak(rng, before if number else None, held, within=False)])
         reported.append(held)
     last = reported[-1] if priors else None
-    flips = min(int(rng.binomial(errors, FLIPPED_NEGATIVES)), MOST_FLIPPED)
-    draft = draw_held(rng, setting, last or {}, errors - flips + int(rng.integers(*SPARE)))
+    draft = draw_held(rng, setting, last or {}, int(rng.integers(*DRAFTED)))
     lines = speak(rng, last, draft, within=True)
-    chosen = choose(rng, lines, errors - flips, flips)
+    chosen = choose(rng, lines)
     if chosen is None:
         return None
     story = Story(setting, reported, claims, [dict(held) for held in reported], lines, dict(draft))
@@ -128,15 +128,22 @@ def _speak_present(
     return Line(kind.name, old, value, claim_of(kind.name, value, change=change, severity=severity), step=step)
 
 
-def choose(rng: np.random.Generator, lines: list[Line], present: int, absent: int) -> list[int] | None:
+def choose(rng: np.random.Generator, lines: list[Line]) -> list[int] | None:
     """Return which statements are wrong, drawn without looking at their values; None if there are too few."""
-    kinds = load_kinds()
-    said = [n for n, line in enumerate(lines) if line.draft.present and line.name != "sternal_wires"]
-    denied = [n for n, line in enumerate(lines) if not line.draft.present and kinds[line.name].flip]
-    if len(said) < present + SPARE[0] - 1 or len(denied) < absent:
+    said = np.array([may_be_wrong(line) and line.draft.present for line in lines])
+    denied = np.array([may_be_wrong(line) and not line.draft.present for line in lines])
+    if said.sum() < LEAST_ERRORS + LEAST_RIGHT:
         return None
-    wrong = [*rng.permutation(said)[:present], *rng.permutation(denied)[:absent]]
-    return [int(number) for number in rng.permutation(wrong)]
+    share = WRONG_PRESENT * said + WRONG_ABSENT * denied
+    while True:
+        wrong = rng.random(len(lines)) < share
+        if LEAST_ERRORS <= wrong.sum() <= MOST_ERRORS and (said & ~wrong).sum() >= LEAST_RIGHT:
+            return [int(number) for number in rng.permutation(np.flatnonzero(wrong))]
+
+
+def may_be_wrong(line: Line) -> bool:
+    """Tell whether a drafted statement may be in error at all."""
+    return line.name != "sternal_wires" if line.draft.present else load_kinds()[line.name].flip
 
 
 def _correct(rng: np.random.Generator, story: Story, number: int, last: Held | None) -> bool:
