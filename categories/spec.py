@@ -48,8 +48,8 @@ class Headline(Frozen):
 
     metric: str
     direction: Literal["higher", "lower"]
-    missing: float | None
-    """The value a trial without a usable submission is given; null where it depends on the case
+    missing: float | None = None
+    """The value a trial without a usable submission is given; left out where it depends on the case
     (then the verifier's gold decides and the metric of such a trial is always present)."""
 
 
