@@ -6,38 +6,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from categories.chest.growth import draw_trees
+from categories.chest.interior import fill_lungs, retone
 from categories.chest.labels import LEFT_LUNG, LOBES, RIGHT_LUNG, where
 from categories.chest.template import Variant, load_template
+from categories.chest.tree import Tree
+from categories.chest.warp import Build, apply_warp, draw_warp
 from categories.draw import Draw
 from categories.spec import Scale
 
 Sex = Literal["F", "M"]
-
-
-@dataclass(frozen=True)
-class Tree:
-    """Tapered tubes that branch; all arrays have one entry per segment, parents stand before their children."""
-
-    start: NDArray[np.float64]
-    """(n, 3), mm in the grid's frame: index times spacing."""
-    end: NDArray[np.float64]
-    radius_start: NDArray[np.float64]
-    """mm; of the lumen, for airways."""
-    radius_end: NDArray[np.float64]
-    wall: NDArray[np.float64]
-    """mm; 0 for vessels, whose radius is the outer one."""
-    parent: NDArray[np.int64]
-    """Index of the segment it comes from; -1 at a root."""
-    generation: NDArray[np.int64]
-    lobe: NDArray[np.uint8]
-    """The organ number of the lobe it lies in."""
-    kind: NDArray[np.str_]
-    """``artery``, ``vein`` or ``airway``."""
-    partner: NDArray[np.int64]
-    """For an airway the index, in the vessels, of the artery that runs beside it; else -1."""
-
-    def __len__(self) -> int:
-        return len(self.start)
+TEMPLATE_CM = 168
+"""What we take the template's person to measure: lungs of 3.7 L, no height is known."""
 
 
 @dataclass(frozen=True)
@@ -113,19 +93,59 @@ def draw_patient(draw: Draw, grid: Scale, *, sex: Sex, age: int, body: Body | No
     Raises:
         TemplateError: ``draw.assets`` holds no template.
     """
-    template = load_template(draw.assets, grid)
-    body = body or Body()
-    empty, none, whole = np.zeros((0, 3)), np.zeros(0), np.zeros(0, int)
-    tree = Tree(empty, empty, none, none, none, whole, whole, whole.astype(np.uint8), np.zeros(0, "U6"), whole)
-    return Patient(
-        variant=template.variant,
-        sex=sex,
-        age=age,
-        height_cm=body.height_cm or 170.0,
-        bmi=body.bmi or 26.0,
-        hu=np.array(template.hu),
-        organs=np.array(template.organs),
-        affine=template.affine,
-        airways=tree,
-        vessels=tree,
+    template, rng = load_template(draw.assets, grid), draw.rng("body")
+    body = settle(rng, body or Body(), sex)
+    warp = draw_warp(draw.rng("warp"), template.form, _build(rng, body, sex))
+    scale = _size(rng, body)
+    affine = template.affine.copy()
+    affine[:3, :3] *= scale
+    affine[:3, 3] *= scale
+    spacing = np.abs(np.diag(affine)[:3])
+    hu, organs = apply_warp(warp, template)
+    retone(draw.rng("tone"), hu, organs, age)
+    places = warp.forth(np.array([root.at_mm for root in template.form.roots])) * scale
+    airways, vessels = draw_trees(
+        draw.rng("trees"), organs, spacing, list(zip(template.form.roots, places, strict=True)), grid
     )
+    fill_lungs(draw, hu, organs, spacing, airways, vessels)
+    assert body.height_cm is not None
+    assert body.bmi is not None
+    return Patient(template.variant, sex, age, body.height_cm, body.bmi, hu, organs, affine, airways, vessels)
+
+
+def settle(rng: np.random.Generator, body: Body, sex: Sex) -> Body:
+    """Return the body with what was left open drawn, within the normal; every draw takes as many numbers."""
+    height = (
+        163 + 6.5 * np.clip(rng.standard_normal(), -2, 2)
+        if sex == "F"
+        else 176 + 7 * np.clip(rng.standard_normal(), -2, 2)
+    )
+    bmi = 26 + np.clip(4.0 * rng.standard_normal(), -7, 9)
+    ratio = rng.uniform(0.41, 0.48)
+    return Body(
+        height_cm=round(float(body.height_cm or height), 1),
+        bmi=round(float(body.bmi or bmi), 1),
+        cardiothoracic_ratio=float(body.cardiothoracic_ratio or ratio),
+        inflation=body.inflation + float(rng.uniform(-0.3, 0.3)),
+    )
+
+
+def _build(rng: np.random.Generator, body: Body, sex: Sex) -> Build:
+    breasts = rng.uniform(0.1, 0.9) if sex == "F" else rng.uniform(-0.4, -0.2)
+    assert body.bmi is not None
+    assert body.cardiothoracic_ratio is not None
+    return Build(
+        fat=float(np.clip(1 + (body.bmi - 25.5) * 0.06, 0.5, 1.8)),
+        breasts=breasts,
+        depth=rng.uniform(0.92, 1.10),
+        inflation=body.inflation,
+        cardiothoracic_ratio=body.cardiothoracic_ratio,
+    )
+
+
+def _size(rng: np.random.Generator, body: Body) -> NDArray[np.float64]:
+    """Return the patient's size relative to the template, along i, j and k: the voxels are scaled, not resampled."""
+    assert body.height_cm is not None
+    along = body.height_cm / TEMPLATE_CM * rng.uniform(0.97, 1.03)
+    across = (body.height_cm / TEMPLATE_CM) ** 0.7 * rng.uniform(0.97, 1.03)
+    return np.round([across, across, along], 4)

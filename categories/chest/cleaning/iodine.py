@@ -6,7 +6,7 @@ from scipy import ndimage as ndi
 from categories.chest.cleaning.masks import IN_PLANE, Mask, Scan, Volume, grow, local_mean
 from categories.chest.labels import GUT, ORGANS, where
 
-BLOOD_HU, MYOCARDIUM_HU, LIVER_HU = 40.0, 44.0, 58.0
+BLOOD_HU, MYOCARDIUM_HU, LIVER_HU = 40.0, 46.0, 58.0
 ORGAN_HU = {
     "spleen": 48.0,
     "kidney_right": 32.0,
@@ -18,6 +18,7 @@ ORGAN_HU = {
 }
 SMOOTHED_ENHANCED_HU, SINGLE_ENHANCED_HU = 95, 130
 """Soft tissue above these, smoothed and voxel by voxel, holds iodine."""
+PLAIN_HU = 60
 LEFT_OF_LIVER = 340
 STAINED_BONE_HU = 400
 JUNCTION_GAS = (slice(258, 302), slice(245, 280), slice(42, 50))
@@ -32,7 +33,9 @@ def remove_iodine(scan: Scan) -> Volume:
     liver = where(organs, ("liver",))
     liver[LEFT_OF_LIVER:] = False  # the mask calls the top of the spleen liver
     level = np.full(hu.shape, BLOOD_HU, np.float32)
-    level[organs == ORGANS["heart"]] = MYOCARDIUM_HU
+    heart = organs == ORGANS["heart"]
+    filled = np.clip((local_mean(hu, heart, (2.0, 2.0, 0.7)) - 180) / 120, 0, 1)
+    level[heart] = (MYOCARDIUM_HU + (BLOOD_HU - MYOCARDIUM_HU) * filled)[heart]
     for name, own in ORGAN_HU.items():
         level[grow(organs == ORGANS[name], 2) & ~scan.vessels] = own
     flat = where(organs, tuple(name for name in ORGAN_HU if name != "pancreas"))
@@ -53,9 +56,18 @@ def remove_iodine(scan: Scan) -> Volume:
 
 
 def unstain_bone(scan: Scan, hu: Volume) -> None:
-    """Cap the right upper ribs and the clavicle, over which undiluted contrast shone, in place."""
-    stained: Mask = scan.bone & grow(scan.venogram & (scan.hu > 1300), 8, 1)
-    hu[stained] = np.minimum(hu[stained], STAINED_BONE_HU)
+    """Cap and smooth the right upper ribs and the clavicle, over which undiluted contrast shone, in place."""
+    near = grow(scan.venogram & (scan.hu > 1300), 8, 1)
+    box = ndi.find_objects(near.astype(np.uint8))[0]
+    stained: Mask = (scan.bone & near)[box]
+    flat = ndi.median_filter(np.minimum(hu[box], STAINED_BONE_HU), (5, 5, 3))
+    hu[box][stained] = flat[stained]
+
+
+def level_soft_tissue(scan: Scan, hu: Volume) -> None:
+    """Press what still stands out of soft tissue down towards it, in place: rims of organs, small vessels, mucosa."""
+    apart = ~grow(scan.bone, 3, 1) & (hu > PLAIN_HU) & ~scan.lung
+    hu[apart] = PLAIN_HU + 0.1 * (hu[apart] - PLAIN_HU)
 
 
 def fill_junction(scan: Scan, hu: Volume) -> None:

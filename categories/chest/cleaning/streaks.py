@@ -30,8 +30,7 @@ def airway_of(scan: Scan) -> Mask:
 
 def damp_streaks(scan: Scan, hu: Volume) -> Volume:
     """Return the volume with soft tissue near undiluted contrast back between fat and muscle."""
-    zone = grow((hu > 800) & ~scan.bone & (scan.venogram | scan.vessels), 40, 1)
-    zone |= grow((scan.hu > 800) & ~scan.bone & (scan.venogram | scan.vessels), 40, 1)
+    zone = grow((scan.hu > 800) & ~scan.bone & (scan.venogram | scan.vessels), 40, 1)
     zone &= ~grow(where(scan.organs, ("trachea",)), 2)
     apart = grow(scan.lung, 2) | grow(airway_of(scan) | where(scan.organs, ("esophagus",)), 3, 1)
     soft = zone & body_of(scan.hu) & ~scan.bone & ~apart & ~where(scan.organs, ("liver",))
