@@ -82,7 +82,10 @@ def _flip(ledger: Ledger, rng: Rng, proof: dict[int, Evidence], count: int, used
     women = set(ledger.tables["patients"].filter(pl.col("gender") == "F")["subject_id"].to_list())
     other = _contrary(ledger)
     able = [s for s in sorted(proof) if _decided(proof[s]) and s not in other]
-    chosen = _balanced(rng, able, proof, count, men, women)
+    if len(able) < count and not ledger.strict:
+        able = [s for s in sorted(proof) if _told(proof[s]) and s not in other]
+        count = min(count, len(able))
+    chosen = _balanced(rng, able, proof, count, men, women) if count else []
     for subject in chosen:
         used.add(subject)
         row = _patient(ledger, subject)
@@ -98,6 +101,11 @@ def _flip(ledger: Ledger, rng: Rng, proof: dict[int, Evidence], count: int, used
 def _decided(evidence: Evidence) -> bool:
     """Three channels or more, two of them of the kind that only one sex has."""
     return len(evidence.channels) >= 3 and len(evidence.channels & set(DISCRETE)) >= 2
+
+
+def _told(evidence: Evidence) -> bool:
+    """Two channels or more, one of them of the kind that only one sex has: what real records offer at least."""
+    return len(evidence.channels) >= 2 and bool(evidence.channels & set(DISCRETE))
 
 
 def _contrary(ledger: Ledger) -> set[int]:
@@ -174,10 +182,15 @@ def _swap(ledger: Ledger, draw: Draw, rng: Rng, proof: dict[int, Evidence], coun
     sex = dict(ledger.tables["patients"].select("subject_id", "gender").rows())
     other = _contrary(ledger)
     able = [s for s in sorted(proof) if len(proof[s].channels & set(DECISIVE)) >= 2 and s not in used | other]
+    if not able and not ledger.strict:
+        able = [s for s in sorted(proof) if _told(proof[s]) and s not in used | other]
     orders = ledger.tables["prescriptions"].filter(pl.col("route").is_in(["PO", "PO/NG"])).sort(INDEX)
     for subject in [able[i] for i in rng.permutation(len(able))[:count]]:
         used.add(subject)
         pool = [r for r in orders.filter(pl.col("subject_id") == subject)[INDEX] if ledger.free("prescriptions", [r])]
+        if not pool:
+            ledger.short("an order of the other sex")
+            continue
         row = int(pool[int(rng.integers(len(pool)))])
         names = book["swap"]["F" if sex[subject] == "M" else "M"]
         name = names[int(rng.integers(len(names)))]

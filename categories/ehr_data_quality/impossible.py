@@ -23,28 +23,35 @@ def inject_impossible(ledger: Ledger, rng: Rng) -> None:
         narrow = [band for band in bands["narrow"] if band[0] != crude[0][0]]
         order = rng.permutation(len(narrow)).tolist()
         chosen = [(band, True) for band in crude] + [(narrow[i], False) for i in order]
-        _until(counts[f"range_extreme_{table}"], [partial(_extreme, ledger, rng, table, *pair) for pair in chosen])
+        _until(
+            ledger, counts[f"range_extreme_{table}"], [partial(_extreme, ledger, rng, table, *pair) for pair in chosen]
+        )
     shifts = book["decimal_shift"]["items"]
-    _until(counts["decimal_shift"], [partial(_shift, ledger, rng, shifts[i]) for i in rng.permutation(len(shifts))])
+    _until(
+        ledger,
+        counts["decimal_shift"],
+        [partial(_shift, ledger, rng, shifts[i]) for i in rng.permutation(len(shifts))],
+    )
     _shift_doses(ledger, rng, counts["decimal_shift_rx"])
     units = book["unit_confusion"]["labevents"]
     _until(
+        ledger,
         counts["unit_confusion_labevents"],
         [partial(_confuse, ledger, rng, units[i]) for i in rng.permutation(len(units))],
     )
-    _until(counts["unit_confusion_chartevents"], [partial(_weigh, ledger, rng)])
+    _until(ledger, counts["unit_confusion_chartevents"], [partial(_weigh, ledger, rng)])
     for table in KEYS:
         _mislabel(ledger, rng, table, counts[f"valueuom_mismatch_{table}"])
 
 
-def _until(count: int, attempts: list[Callable[[], bool]]) -> None:
+def _until(ledger: Ledger, count: int, attempts: list[Callable[[], bool]]) -> None:
     """Make attempts in turn until enough have succeeded."""
     done = 0
     for attempt in attempts:
         if done < count:
             done += int(attempt())
     if done < count:
-        raise ValueError(f"only {done} of {count} clusters found a place")
+        ledger.short(f"{count - done} of {count} clusters")
 
 
 def _alone(ledger: Ledger, table: str, itemid: int) -> pl.DataFrame:
@@ -81,6 +88,8 @@ def _shift(ledger: Ledger, rng: Rng, item: list[float]) -> bool:
     """Shift the point; the digit that was cut off when the value was printed comes back, so no zero gives it away."""
     itemid, factor = int(item[0]), float(item[1 + int(rng.integers(len(item) - 1))])
     pool = _alone(ledger, "labevents", itemid)
+    if pool.is_empty():
+        return False
     decimals = decimals_of(ledger.tables["labevents"], itemid)
     row = int(pool[INDEX][int(rng.integers(pool.height))])
     hidden = float(pool.filter(pl.col(INDEX) == row)["valuenum"][0]) + float(rng.uniform(-0.49, 0.49)) * 10**-decimals
@@ -108,13 +117,17 @@ def _shift_doses(ledger: Ledger, rng: Rng, count: int) -> None:
         pool = orders.filter(far).sort(INDEX)
         rows = pool.select(INDEX, "drug").rows()
         free = [row for row, drug in rows if ledger.free("prescriptions", [row]) and seen.get(drug, 0) < 1]
+        if not free:
+            ledger.short("shifted doses")
+            continue
         row = int(free[int(rng.integers(len(free)))])
         old = ledger.row("prescriptions", row)
         seen[old["drug"]] = seen.get(old["drug"], 0) + 1
         new = f"{round(float(old['dose_val_rx']) * factor, 6):g}"
         ledger.edit("prescriptions", row, dose_val_rx=new)
-        if old["form_val_disp"]:
-            ledger.edit("prescriptions", row, form_val_disp=f"{round(float(old['form_val_disp']) * factor, 6):g}")
+        units = pl.Series([old["form_val_disp"]], dtype=pl.String).cast(pl.Float64, strict=False)[0]
+        if units is not None:  # real orders also hold ranges such as 1-2
+            ledger.edit("prescriptions", row, form_val_disp=f"{round(units * factor, 6):g}")
         trace = Trace("prescriptions", row, "dose_val_rx", old["dose_val_rx"], new)
         ledger.record(Cluster(FAMILY, "decimal_shift_rx", (trace,)))
 
@@ -147,6 +160,8 @@ def _weigh(ledger: Ledger, rng: Rng) -> bool:
     frame = ledger.tables["chartevents"].filter(pl.col("itemid").is_in(book["weight_peers"]))
     frame = frame.with_columns(peers=pl.len().over("stay_id")).sort(INDEX)
     pool = frame.filter((pl.col("itemid") == book["weight"][0]) & (pl.col("peers") >= 2) & (pl.col("valuenum") > 50))
+    if pool.is_empty():
+        return False
     row = int(pool[INDEX][int(rng.integers(pool.height))])
     new = float(pool.filter(pl.col(INDEX) == row)["valuenum"][0]) * book["weight"][1]
     ledger.record(Cluster(FAMILY, "unit_confusion", (set_result(ledger, "chartevents", row, new, 1),)))
@@ -161,6 +176,9 @@ def _mislabel(ledger: Ledger, rng: Rng, table: str, count: int) -> None:
     for itemid in [items[i] for i in rng.permutation(len(items))[:count]]:
         pool = frame.filter(pl.col("itemid") == itemid)[INDEX].to_list()
         pool = [row for row in pool if ledger.free(table, [row])]
+        if not pool:
+            ledger.short("mismatched units")
+            continue
         row = int(pool[int(rng.integers(len(pool)))])
         old = str(ledger.row(table, row)["valueuom"])
         wrong = [label for label in labels if not equivalent(label, old)]

@@ -26,6 +26,7 @@ FLAG_NOISE = 0.007
 PROPORTIONAL = (51221, 51274, 50953, 52075, 51133, 52074, 52073, 52069)
 """Calculated members that keep their ratio to the member they come from (haematocrit to haemoglobin, and so on)."""
 WHITE_CELLS = 51301
+TIMED = pl.col("charttime").is_not_null() & pl.col("storetime").is_not_null()
 
 
 def inject_inconsistent(ledger: Ledger, rng: Rng) -> None:
@@ -77,7 +78,8 @@ def _redraw_panels(ledger: Ledger, rng: Rng, count: int) -> None:
     done, turn = 0, 0
     while done < count:
         if turn > 40 * count:
-            raise ValueError("no room for panel conflicts")
+            ledger.short("panel conflicts")
+            break
         panel = panels[turn % len(panels)]
         itemid = int(panel[int(rng.integers(len(panel)))])
         turn += 1
@@ -99,16 +101,16 @@ def _redraw(ledger: Ledger, rng: Rng, specimen: list[dict[str, Any]], itemid: in
     labs = ledger.tables["labevents"]
     decimals = {row["itemid"]: decimals_of(labs, row["itemid"]) for row in specimen}
     within = {item.itemid: item.within for item in lab_items()}
-    old = {row["itemid"]: row["valuenum"] for row in specimen}
+    old = {row["itemid"]: row["valuenum"] for row in specimen if row["valuenum"] is not None}
     new: dict[int, float] = {}
     for member, value in old.items():
-        if value is not None and member not in RECALCULATED:
+        if member not in RECALCULATED:
             # what two tubes of one draw differ by; the same share of the within-subject CV as natural repeats show
             shaken = value * (1 + 0.4 * within.get(member, 0.0) * float(np.clip(rng.normal(), -3, 3)))
             new[member] = round(shaken, decimals[member])
     new[itemid] = conflict
     touched = _recalculate(old, new, decimals, {itemid})
-    donors = labs.filter(pl.col("specimen_id") != specimen[0]["specimen_id"])
+    donors = labs.filter((pl.col("specimen_id") != specimen[0]["specimen_id"]) & TIMED)
     donor = donors.row(int(rng.integers(donors.height)), named=True)
     later = timedelta(minutes=int(rng.integers(1, 6)))
     lag = donor["storetime"] - donor["charttime"]
@@ -160,7 +162,8 @@ def _recalculate(old: dict[int, float], new: dict[int, float], decimals: dict[in
 def _retake_vitals(ledger: Ledger, rng: Rng, count: int) -> None:
     """Take a set of vital signs again, one of them in conflict; a calculated mean follows its pressures."""
     book = injection()["in_table_conflict"]
-    chart = ledger.tables["chartevents"].filter(pl.col("itemid").is_in(book["set"])).sort("stay_id", "charttime", INDEX)
+    measured = pl.col("itemid").is_in(book["set"]) & pl.col("valuenum").is_not_null()
+    chart = ledger.tables["chartevents"].filter(measured).sort("stay_id", "charttime", INDEX)
     sets = chart.select("stay_id", "charttime").unique(maintain_order=True)
     gap = pl.col("charttime").diff().over("stay_id").dt.total_minutes()
     sets = sets.with_columns(before=gap.fill_null(99), after=gap.shift(-1).over("stay_id").fill_null(99))
@@ -172,10 +175,11 @@ def _retake_vitals(ledger: Ledger, rng: Rng, count: int) -> None:
     done, turn = 0, 0
     while done < count:
         if turn > 60 * count:
-            raise ValueError("no room for conflicts between vital signs")
+            ledger.short("conflicts between vital signs")
+            break
         itemid, least, most = book["charted"][turn % len(book["charted"])]
         turn += 1
-        pool = chart.filter((pl.col("itemid") == itemid) & pl.col("valuenum").is_not_null())
+        pool = chart.filter(pl.col("itemid") == itemid)
         if pool.is_empty():
             continue
         picked = pool.row(int(rng.integers(pool.height)), named=True)
@@ -207,7 +211,8 @@ def _retake(ledger: Ledger, rng: Rng, rows: list[dict[str, Any]], itemid: int, c
             new[diastolic] = min(new[diastolic], new[systolic] - 12)
             new[mean] = round(new[diastolic] + (new[systolic] - new[diastolic]) / 3)
             touched |= {mean, diastolic} if systolic == itemid else set()
-    donor = chart.row(int(rng.integers(chart.height)), named=True)
+    donors = chart.filter(TIMED)
+    donor = donors.row(int(rng.integers(donors.height)), named=True)
     taken = rows[0]["charttime"] + timedelta(minutes=int(rng.integers(1, 6)))
     traces = []
     for row in rows:
@@ -234,11 +239,12 @@ def _contradict_copies(ledger: Ledger, rng: Rng, count: int) -> None:
     order = rng.permutation(len(pairs)).tolist()
     while done < count:
         if turn > 40 * count:
-            raise ValueError("no room for conflicts between chart and laboratory")
+            ledger.short("conflicts between chart and laboratory")
+            break
         lab_id, chart_id = pairs[order[turn % len(pairs)]]
         turn += 1
         source = _single_specimens(labs, lab_id).select("hadm_id", "charttime", lab=INDEX, there="valuenum")
-        copies = chart.filter(pl.col("itemid") == chart_id)
+        copies = chart.filter((pl.col("itemid") == chart_id) & pl.col("valuenum").is_not_null())
         both = copies.join(source, on=["hadm_id", "charttime"], how="inner", maintain_order="left").sort(INDEX)
         if both.is_empty():
             continue

@@ -49,6 +49,8 @@ class Ledger:
     """Tables of MIMIC-IV's shape, and what was done to them."""
 
     tables: dict[str, pl.DataFrame]
+    strict: bool = True
+    """Whether every error must find a place. Generated tables have room for all; real ones need not."""
     clusters: list[Cluster] = field(default_factory=list)
     taken: set[tuple[str, int]] = field(default_factory=set)
     """Rows that already belong to a cluster."""
@@ -60,6 +62,15 @@ class Ledger:
             name: table.with_row_index(INDEX).with_columns(pl.col(INDEX).cast(pl.Int64))
             for name, table in self.tables.items()
         }
+
+    def short(self, what: str) -> None:
+        """Say that errors of a kind found no place.
+
+        Raises:
+            ValueError: the ledger is strict.
+        """
+        if self.strict:
+            raise ValueError(f"too little room for {what}")
 
     def row(self, table: str, row: int) -> dict[str, Any]:
         """Return a row as it was before this round of edits."""

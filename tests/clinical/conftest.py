@@ -1,15 +1,22 @@
 """A user of their own for every test: configuration, settings, cache; nothing of the real one is touched."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from clinic import CREDENTIALS, open_clinic
+from hosts import Host
 
+from categories.catalog import find_task
 from categories.sources.agreements import Agreements
 from categories.sources.settings import Settings
 from categories.sources.shelf import Shelf
 from categories.sources.spec import load_sources
+from categories.spec import Scale
+from categories.staging import Staged, StageRequest, staged
+from runners.cache import Cache
 
 QUICK = """[download]
 attempts = 4
@@ -33,7 +40,6 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for name in (source.url_variable, source.folder_variable, *(v for group in source.variables for v in group)):
             monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("HAB_SUITE_OFFLINE", raising=False)
-    monkeypatch.delenv("HAB_SUITE_SOURCES", raising=False)
     return config
 
 
@@ -63,5 +69,42 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., object]]:
             stack.enter_context(closing(host))
             monkeypatch.setenv(load_sources()[source].url_variable, host.url)
             return host
+
+        yield of
+
+
+@pytest.fixture(scope="session")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Host]]:
+    """All miniature sources, a user who may use them, and a cache of their own, for the whole session."""
+    home = tmp_path_factory.mktemp("clinic")
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        hosts = open_clinic()
+        (home / "config").mkdir()
+        (home / "config" / "sources.toml").write_text(QUICK, encoding="utf-8")
+        environ = {
+            "HAB_SUITE_CONFIG": str(home / "config"),
+            "HAB_SUITE_ENV_FILE": str(home / "none"),
+            "HAB_SUITE_CACHE": str(home / "cache"),
+            **CREDENTIALS,
+        }
+        for source in load_sources().values():
+            patch.delenv(source.folder_variable, raising=False)
+            Agreements(home / "config").accept(source)
+        for name, host in hosts.items():
+            stack.enter_context(closing(host))
+            environ[load_sources()[name].url_variable] = host.url
+        for name, value in environ.items():
+            patch.setenv(name, value)
+        yield hosts
+
+
+@pytest.fixture(scope="session")
+def stage(clinic: dict[str, Host]) -> Iterator[Callable[..., Staged]]:
+    """Return a function that stages a task's clinical edition; takes the place of the synthetic one of other tests."""
+    with ExitStack() as stack:
+
+        def of(task_id: str, seed: str = "0", scale: Scale = "small", instance: int = 0) -> Staged:
+            request = StageRequest(find_task(task_id), seed, instance, scale, "clinical")
+            return stack.enter_context(staged(request, Cache(Path(os.environ["HAB_SUITE_CACHE"])).root))
 
         yield of
