@@ -116,7 +116,7 @@ def _fat(grid: Field, form: Form, build: Build) -> Field:
         breast = np.maximum(breast, 1 / (1 + sum(away)) ** 2)
     trunk = np.clip((SHOULDERS_MM[1] - grid[2]) / (SHOULDERS_MM[1] - SHOULDERS_MM[0]), 0, 1)
     factor = 1 + trunk * ((build.fat - 1) + build.breasts * breast)
-    slope = np.stack(np.gradient(form.cage_mm.astype(np.float64), *form.nodes_mm))
+    slope = np.array(np.gradient(form.cage_mm.astype(np.float64), *form.nodes_mm))
     slope[2] *= 0.3
     return np.asarray(-form.cage_mm * (1 - 1 / np.maximum(factor, 0.45)) * slope)
 
