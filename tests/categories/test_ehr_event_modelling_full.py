@@ -68,13 +68,19 @@ def test_the_reference_passes_four_of_six(seed, stage, judge, tmp_path):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_shape_of_the_cut_tells_nothing(case, stage, tmp_path):
+    """Upper 95 % limit of its AUROC by true risks, which decide: patients are redrawn.
+
+    By labels the limit also holds who happened to fall ill; there only the lower one is asked not to show a signal.
+    """
     draw = stage(f"ehr_event_modelling/{case}", scale="full")
     table = scored(solve("probes.py", draw, tmp_path, "cut_shape"), draw)
     assert table.height >= 300
-    score = table["probability"].to_numpy().astype(float)
-    _, high = _delong(score, table["label"].to_numpy().astype(float))
-    assert high <= 0.55
-    assert expected_auroc(score, table["risk"].to_numpy()) <= 0.55
+    score, risk = table["probability"].to_numpy().astype(float), table["risk"].to_numpy()
+    rng = np.random.default_rng(7)
+    picks = rng.integers(0, len(risk), (400, len(risk)))
+    high = float(np.quantile([expected_auroc(score[pick], risk[pick]) for pick in picks], 0.95))
+    low, _ = _delong(score, table["label"].to_numpy().astype(float))
+    assert (high <= 0.55, low <= 0.5) == (True, True), (case, high, low)
 
 
 @pytest.mark.parametrize("probe", PROBES)

@@ -393,6 +393,8 @@ def test_an_endpoint_that_is_not_there_is_said_so(tmp_path: Path) -> None:
 
 
 def test_nothing_passes_once_the_orchestrator_is_gone(tmp_path: Path) -> None:
+    """After a minute, in a run; here after less."""
+    assert GatewaySettings(()).stale_s == 60
     with StubModel(script()) as stub, gateway(tmp_path, settings(stub, stale_s=0.6)) as run:
         door = run.open_door("t/1")
         assert call(door, PATHS["chat"], body("chat"))[0] == 200
