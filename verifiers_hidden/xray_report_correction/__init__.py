@@ -37,6 +37,7 @@ def judge(submission: Path, gold: Path, rule: dict[str, float]) -> Verdict:
     if not reading.told:
         raise Refused(Reason.UNPARSED, f"{FILE} says nothing of any finding")
     errors = weigh(differences(truth.truths(), reading.told), draft)
+    errors += _kept(sentences, errors, draft, truth)
     metrics = _metrics(errors, truth) | {"sentences": float(len(sentences)), "hidden_characters": float(hidden)}
     passed = metrics["significant_errors"] <= rule["significant_errors"]
     metrics["published_reward"] = float(metrics["significant_errors"] <= rule["published_significant_errors"])
@@ -79,6 +80,15 @@ def read_sentences(sentences: list[str], truth: Gold) -> Reading:
         alike.append(number)
         told += [Told(claim, place, number) for claim in stated]
     return Reading(sentences, alike, told)
+
+
+def _kept(sentences: list[str], errors: list[Error], draft: list[Difference], truth: Gold) -> list[Error]:
+    """Return the errors of wrong draft sentences handed in unchanged, however right what stands beside them."""
+    right = {key(text) for text in truth.sentences}
+    kept = {key(text) for text in sentences} - right
+    numbers = {number for number in truth.errors if key(truth.draft[number]) in kept}
+    known = {error.difference.true_sentence for error in errors if error.origin == "residual"}
+    return [error for error in weigh(draft, draft) if error.difference.true_sentence in numbers - known]
 
 
 def _resembled(text: str, truth: Gold) -> int | None:

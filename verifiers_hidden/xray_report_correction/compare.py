@@ -152,7 +152,7 @@ def _of_present(truth: Truth) -> Iterator[Difference]:
         yield _difference("wording", truth, frozenset({truth.claim.finding}), words, telling[0].sentence)
     for slot in SLOTS:
         true = _values(truth.claim, slot)
-        told = NOTHING.union(*(_values(one.claim, slot) for one in truth.told))
+        told = _together(slot, (_values(one.claim, slot) for one in truth.told))
         soft = NOTHING.union(*(one.claim.soft.get(slot, NOTHING) for one in truth.told))
         if told and not true and truth.real:
             true = _values(truth.real, slot)
@@ -160,12 +160,18 @@ def _of_present(truth: Truth) -> Iterator[Difference]:
             yield _difference(slot, truth, true, told, telling[0].sentence)
 
 
+def _together(slot: str, values: Iterable[frozenset[Any]]) -> frozenset[Any]:
+    """Return all that is told of a slot; a plural adds nothing to a number."""
+    told = NOTHING.union(*values)
+    return told - {"many"} or told if slot == "count" else told
+
+
 def _values(claim: Claim, slot: str) -> frozenset[Any]:
     values = claim.sides if slot == "side" else claim.slots.get(slot, NOTHING)
     if slot == "count":
         ribs = claim.slots.get("rib", NOTHING)
         number = frozenset({str(len(ribs))}) if ribs else NOTHING
-        return (values or number) - {"1", "many"}
+        return values or number
     return values
 
 
@@ -174,6 +180,8 @@ def agree(slot: str, true: frozenset[Any], told: frozenset[Any]) -> bool:
     if slot == "location" and true:
         axes = {value.partition(":")[0] for value in true}
         told = frozenset(v for v in told if isinstance(v, tuple) or v.partition(":")[0] in axes)
+    if slot == "count" and {*true, *told} == {"1"}:
+        return True
     if slot == "size" and true and told:
         return all(isinstance(v, float) and any(_close(v, one) for one in true) for v in told)
     return true == told
@@ -183,10 +191,14 @@ def _close(one: float, other: float) -> bool:
     return abs(one - other) <= max(SIZE_MM, SIZE_SHARE * other)
 
 
-def near(slot: str, true: Iterable[Any], told: Iterable[Any]) -> bool:
-    """Tell whether every value told is a true one or near one, by the lexicon's table."""
+def near(slot: str, true: frozenset[Any], told: frozenset[Any]) -> bool:
+    """Tell whether every value told is a true one or near one, by the lexicon's table, and none is left out."""
     groups = table()["near"].get(slot, [])
-    return all(any(v == one or any(v in group and one in group for group in groups) for one in true) for v in told)
+
+    def close(value: Any, others: Iterable[Any]) -> bool:
+        return any(value == one or any(value in group and one in group for group in groups) for one in others)
+
+    return all(close(value, true) for value in told) and all(close(value, told) for value in true)
 
 
 def _of_denials(present: list[Truth], denied: list[Truth], told: list[Told]) -> Iterator[Difference]:

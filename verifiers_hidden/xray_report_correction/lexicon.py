@@ -54,13 +54,13 @@ def _phrases() -> list[tuple[re.Pattern[str], str, str]]:
 
 
 def plain(sentence: str) -> str:
-    """Return a sentence in lower case with single spaces, brackets as commas, hyphens as spaces, no final stop."""
-    text = re.sub(r"[_*\"'`]", " ", re.sub(r"[()\[\]{}<|]", ",", sentence.lower()))
+    """Return a sentence in lower case: single spaces, brackets as ``(`` and comma, no hyphen, no final stop."""
+    text = re.sub(r"[_*\"'`]", " ", re.sub(r"[\])}<|]", ",", re.sub(r"[\[({]", " ( ", sentence.lower())))
     text = re.sub(r"(?<=\d)\s*[-\u2013]\s*(?=\d)", " to ", text)
     text = re.sub(r"[-\u2010-\u2015]+", " ", text)
     text = re.sub(r"([,;:/&+>=?!])", r" \1 ", text)
     text = re.sub(r"\.(?!\d)", " ", text)
-    return re.sub(r"\s+", " ", text).strip(" ,")
+    return re.sub(r"\s+", " ", text).strip(" ,(")
 
 
 def key(sentence: str) -> str:

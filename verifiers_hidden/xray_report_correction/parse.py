@@ -6,7 +6,8 @@ from functools import cache
 from typing import Any
 
 from verifiers_hidden.xray_report_correction.lexicon import HEADS, SLOTS, Item, plain, scan, table
-from verifiers_hidden.xray_report_correction.scope import BOUNDARIES, GRADED, Head, clauses, read_clause
+from verifiers_hidden.xray_report_correction.negation import BOUNDARIES, Head
+from verifiers_hidden.xray_report_correction.scope import GRADED, clauses, read_clause
 
 Values = dict[str, frozenset[Any]]
 BOTH = frozenset({"left", "right"})
@@ -96,6 +97,8 @@ def _claims_of(head: Head) -> list[Claim]:
         for finding, status, weak in _status(head, every, slots, denied):
             sides = slots.get("side", frozenset())
             kept = {name: values for name, values in slots.items() if name not in ("side", "state")}
+            if finding in table()["groups"]["counted"] and head.item.text.endswith("s"):
+                kept = {"count": frozenset({"many"})} | kept
             kept = _height(kept) if finding == "endotracheal_tube" else kept
             base = Claim(finding, status, sides, kept, soft, weak, head.hedged, head.explained)
             split = status == "present" and len(sides) == 2

@@ -1,48 +1,14 @@
-"""Who speaks of whom in a sentence: clauses, what a negation covers, which head a word describes."""
+"""Who speaks of whom in a sentence: clauses, and which head a word describes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 
-from verifiers_hidden.xray_report_correction.lexicon import HEADS, SLOTS, Item, table
+from verifiers_hidden.xray_report_correction.lexicon import HEADS, SLOTS, Item
+from verifiers_hidden.xray_report_correction.negation import BOUNDARIES, NOT, Head, deny_after, negate
 
-BOUNDARIES = ("weak", "negation")
 GRADED = ("heart", "mediastinum", "cardiomediastinum", "vessels")
 """Structures that are themselves described; lungs are only where something is."""
 _ONE_VALUE = ("severity", "change", "tip", "count", "size", "side", "state")
-_INTRODUCES = (
-    "with",
-    "plus",
-    "along",
-    "together",
-    "superimposed",
-    "accompanied",
-    "adjacent",
-    "associated",
-    ":",
-    "show",
-    "demonstrate",
-    "reveal",
-)
-_WEAKENS = ("new", "other", "overt", "frank", "gross")
-_NOT = ("not", "not a", "not an", "not any")
-
-
-@dataclass
-class Head:
-    """A finding, a structure or another thing, with the words that describe it."""
-
-    item: Item
-    place: int
-    negated: bool = False
-    weak: bool = False
-    hedged: bool = False
-    explained: bool = False
-    before: list[Item] = field(default_factory=list)
-    after: list[Item] = field(default_factory=list)
-
-    def kinds(self) -> list[str]:
-        return [item.kind for item in (*self.before, *self.after)]
 
 
 def clauses(items: tuple[Item, ...]) -> Iterator[list[Item]]:
@@ -61,9 +27,9 @@ def read_clause(clause: list[Item]) -> list[Head]:
     """Return the heads of a clause, each with its words; a clause without a head gives one without an item's name."""
     clause = _without_former(clause)
     heads = [Head(item, place) for place, item in enumerate(clause) if item.kind in HEADS and _is_head(clause, place)]
-    _negate(clause, heads)
+    negate(clause, heads)
     _attach(clause, heads)
-    _deny_after(clause, heads)
+    deny_after(clause, heads)
     for head in heads:
         earlier = clause[: head.place]
         head.explained = any(item.kind == "explains" for item in earlier)
@@ -104,44 +70,6 @@ def _near(clause: list[Item], head: Head, heads: list[Head]) -> list[Item]:
     return clause[places[index - 1] + 1 : places[index + 1]]
 
 
-def _negate(clause: list[Item], heads: list[Head]) -> None:
-    """Carry a negation from its word over the list that follows."""
-    by_place = {head.place: head for head in heads}
-    active = weak = False
-    for place, item in enumerate(clause):
-        if item.kind == "negation":
-            active = not (item.text.startswith(_NOT) and _only_slots(clause[place + 1 :]))
-            weak = any(word in item.text.split() for word in _WEAKENS)
-        elif item.kind == "weak" and active:
-            active = _goes_on(clause, place)
-        elif place in by_place and active:
-            by_place[place].negated, by_place[place].weak = True, weak
-        elif item.kind == "verb" and active and any(by_place.get(p) for p in range(place)):
-            active = not any(later.kind in ("change", "severity") for later in clause[place + 1 : place + 3])
-
-
-def _only_slots(rest: list[Item]) -> bool:
-    """Tell whether ``not`` stands before a description, no finding: ``not on the left``."""
-    first = next((item for item in rest if item.kind not in ("preposition", "article", "word")), None)
-    return first is not None and first.kind in SLOTS and not any(item.kind in HEADS for item in rest)
-
-
-def _goes_on(clause: list[Item], place: int) -> bool:
-    """Tell whether a negation reaches over a boundary: ``no A, B or C`` does, ``no A, small B`` does not."""
-    word, rest = clause[place].text, clause[place + 1 :]
-    stop = next((n for n, item in enumerate(rest) if item.kind in BOUNDARIES), len(rest))
-    chunk = rest[:stop]
-    heads = [item for item in chunk if item.kind in HEADS]
-    if word.startswith(_INTRODUCES) or any(item.kind == "anatomy" for item in heads):
-        return False
-    if any(item.text in ("or", "nor", "and/or") for item in (clause[place], *rest)):
-        return True
-    grades = [item for item in chunk if item.kind == "severity" and item.value < 3]
-    telling = [item for item in chunk if item.kind in ("article", "change", "tip", "count", "side", "location")]
-    devices = [item for item in heads if item.value in table()["groups"]["devices"]]
-    return not heads or not (grades or telling or devices)
-
-
 def _attach(clause: list[Item], heads: list[Head]) -> None:
     """Give every descriptive word to a head: what stands before the first, after the last, between two by a cut."""
     if not heads:
@@ -164,7 +92,7 @@ def _words(segment: list[Item]) -> list[Item]:
         if item.kind in SLOTS:
             found.append(Item(item.kind, ("not", item.value), item.text) if negated else item)
             negated = False
-        elif item.kind == "negation" and item.text.startswith(_NOT):
+        elif item.kind == "negation" and item.text.startswith(NOT):
             negated = True
         elif item.kind in (*BOUNDARIES, "now"):
             found.append(item)
@@ -218,17 +146,3 @@ def _shared(item: Item) -> Item:
     """A shared word is soft: it may fill a slot, and contradicts nothing. The state of a structure is told of all."""
     hard = item.kind in ("state", "soft_change") or item.kind.startswith("shared_")
     return item if hard else Item(f"shared_{item.kind}", item.value, item.text)
-
-
-def _deny_after(clause: list[Item], heads: list[Head]) -> None:
-    """Let ``is not seen`` deny the heads before it, back to the last that has a predicate of its own."""
-    for place, item in enumerate(clause):
-        if item.kind != "denied_after":
-            continue
-        earlier = [head for head in heads if head.place < place]
-        for number, head in enumerate(reversed(earlier)):
-            if number and head.kinds():
-                break
-            head.negated = True
-            if any(item.kind in ("verb", "strong") for item in clause[head.place + 1 : place] if number == 0):
-                break
