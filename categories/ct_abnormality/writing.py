@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pydicom.datadict import dictionary_VR
 from pydicom.dataset import Dataset, FileDataset, FileMetaDataset
 from pydicom.uid import CTImageStorage, ExplicitVRLittleEndian
 
@@ -65,7 +66,6 @@ def write_series(
     """
     folder.mkdir()
     shared = _shared_elements(hu, affine, identify, about)
-    spacing = np.abs(np.diag(affine)[:3])
     for number in range(hu.shape[2]):
         corner = affine @ np.array([0, hu.shape[1] - 1, number, 1.0])
         image = Dataset()
@@ -74,7 +74,6 @@ def write_series(
         image.InstanceNumber = str(hu.shape[2] - number)
         image.ImagePositionPatient = [_decimal(-corner[0]), _decimal(-corner[1]), _decimal(corner[2])]
         image.SliceLocation = _decimal(corner[2])
-        image.SliceThickness = _decimal(spacing[2])
         pixels = hu[:, ::-1, number].T.astype(np.int32) - AIR_HU
         image.PixelData = np.clip(pixels, 0, 4095).astype("<u2").tobytes()
         _save(folder / f"{identify('file', number)}.dcm", image)
@@ -100,7 +99,7 @@ def _shared_elements(
     for name in ("StudyDate", "StudyTime", "AccessionNumber", "ReferringPhysicianName", "PatientBirthDate"):
         setattr(shared, name, "")
     for name, value in about.items():
-        setattr(shared, name, value)
+        setattr(shared, name, float(value) if dictionary_VR(name) == "FD" else value)
     shared.SamplesPerPixel = 1
     shared.PhotometricInterpretation = "MONOCHROME2"
     shared.Rows, shared.Columns = hu.shape[1], hu.shape[0]

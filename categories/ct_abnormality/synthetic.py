@@ -1,0 +1,63 @@
+"""The synthetic edition: a generated patient with findings, look-alikes and borderline findings, and the answers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from categories.chest.finish import Image, finish
+from categories.chest.patient import draw_patient
+from categories.ct_abnormality.canvas import Facts, States, open_canvas
+from categories.ct_abnormality.findings import draw_body, insert_all
+from categories.ct_abnormality.labels import LABELS, draw_states
+from categories.ct_abnormality.writing import write_nifti, write_series
+from categories.draw import Draw
+
+AGES = (50, 86)
+"""Wide enough for every finding at every age, so that an age in a header tells nothing."""
+ANSWERS = {"present": "yes", "lookalike": "no", "grey": ""}
+STUDY = "CT chest without contrast"
+DEFINITIONS = Path(__file__).parent / "definitions.md"
+
+
+def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path) -> None:  # noqa: ARG001 (nothing is copied in)
+    """Write the scan, the labels and their definitions for the agent, the answers for the verifier."""
+    who = draw.rng("who")
+    sex, age = ("F", "M")[int(who.integers(2))], int(who.integers(*AGES))
+    states = draw_states(draw.rng("states"), str(draw.spec.parameters["density"]))
+    patient = draw_patient(draw, draw.scale, sex=sex, age=age, body=draw_body(draw, states))
+    canvas = open_canvas(patient, draw.rng("texture"))
+    facts = insert_all(canvas, draw, states)
+    image = finish(canvas, draw, draw.scale)
+    del canvas
+    if draw.spec.parameters["format"] == "dicom":
+        about = {"PatientSex": sex, "PatientAge": f"{age:03d}Y", "StudyDescription": STUDY, **image.about}
+        write_series(public / "series", image.hu, image.affine, draw.opaque_id, about)
+    else:
+        write_nifti(public / "scan.nii.gz", image.hu, image.affine)
+    (public / "labels.txt").write_text("".join(f"{label}\n" for label in LABELS.values()), encoding="utf-8")
+    (public / "definitions.md").write_text(DEFINITIONS.read_text(encoding="utf-8"), encoding="utf-8")
+    truth = {
+        "sex": sex,
+        "age": age,
+        "shape": list(image.hu.shape),
+        "spacing_mm": [round(float(step), 4) for step in np.abs(np.diag(image.affine)[:3])],
+        "labels": [entry(key, states, facts[key], image) for key in LABELS],
+    }
+    (gold / "labels.json").write_text(json.dumps(truth, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def entry(key: str, states: States, facts: Facts, image: Image) -> dict[str, Any]:
+    """Return the gold of one label; ``voxel`` of a place is its position in the volume that is handed out."""
+    inverse = np.linalg.inv(image.affine)
+    places = []
+    for place in facts["places"]:
+        voxel = inverse[:3, :3] @ np.array(place["ras_mm"]) + inverse[:3, 3]
+        places.append({**place, "voxel": [round(float(value), 1) for value in voxel]})
+    return {
+        "label": LABELS[key],
+        "scored": states[key] != "grey",
+        "answer": ANSWERS[states[key]],
+        "facts": {"state": states[key], **facts, "places": places},
+    }
