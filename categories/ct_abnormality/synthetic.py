@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from categories.chest.finish import Image, finish
-from categories.chest.patient import draw_patient
+from categories.chest.patient import Sex, draw_patient
 from categories.ct_abnormality.canvas import Facts, States, open_canvas
 from categories.ct_abnormality.findings import draw_body, insert_all
 from categories.ct_abnormality.labels import LABELS, draw_states
@@ -24,7 +24,8 @@ DEFINITIONS = Path(__file__).parent / "definitions.md"
 def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path) -> None:  # noqa: ARG001 (nothing is copied in)
     """Write the scan, the labels and their definitions for the agent, the answers for the verifier."""
     who = draw.rng("who")
-    sex, age = ("F", "M")[int(who.integers(2))], int(who.integers(*AGES))
+    sex: Sex = "F" if who.random() < 0.5 else "M"
+    age = int(who.integers(*AGES))
     states = draw_states(draw.rng("states"), str(draw.spec.parameters["density"]))
     patient = draw_patient(draw, draw.scale, sex=sex, age=age, body=draw_body(draw, states))
     canvas = open_canvas(patient, draw.rng("texture"))
