@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 TERMINALS_MM: dict[Scale, float] = {"full": 10.0, "small": 15.0}
 """Mean distance between the points that a tree serves."""
 PLEURA_MM = 4.0
+LOOK_MM = 3.4
+"""Lobes are looked at on a grid so fine."""
 EXPONENTS = {"airway": 2.35, "artery": 2.7, "vein": 2.7}
 """A tube's width is the root's times the share of points it serves to the power of 1 by this: airways lose more."""
 REACH = (0.36, 0.46)
@@ -80,19 +82,22 @@ def grow(rng: np.random.Generator, root: Array, points: Array) -> Sprout:
     return Sprout(start[used], end[used], counts[0, used], counts[1, used], counts[2, used])
 
 
-def scatter(rng: np.random.Generator, organs: NDArray[np.uint8], spacing: Array, apart_mm: float) -> dict[str, Array]:
-    """Return points (n, 3) of each lobe, mm: one in every cube of the wanted size, none near the pleura."""
-    step = np.array([max(1, int(2.8 / spacing[0])), max(1, int(2.8 / spacing[1])), 1])
-    few = organs[:: step[0], :: step[1]]
+def scatter(
+    rng: np.random.Generator, organs: NDArray[np.uint8], spacing: Array, apart_mm: float
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Return two independent sets of points (n, 3) of each lobe, mm: one in every cube, none near the pleura."""
+    step = np.maximum(1, np.rint(LOOK_MM / spacing)).astype(int)
+    few = organs[:: step[0], :: step[1], :: step[2]]
     mm = spacing * step
     inner = ndi.distance_transform_edt(where(few, LOBES), sampling=mm) > PLEURA_MM
-    found = {}
+    found: tuple[dict[str, Array], dict[str, Array]] = {}, {}
     for lobe in LOBES:
-        places = np.argwhere(inner & (few == ORGANS[lobe]))
-        places = places[rng.permutation(len(places))] * mm
-        cells = np.floor((places + rng.uniform(0, apart_mm, 3)) / apart_mm).astype(np.int64)
-        _, first = np.unique(cells @ (1_000_000, 1_000, 1), return_index=True)
-        found[lobe] = places[first] + rng.uniform(-0.5, 0.5, (len(first), 3)) * mm
+        every = np.argwhere(inner & (few == ORGANS[lobe]))
+        for points in found:
+            places = every[rng.permutation(len(every))] * mm
+            cells = np.floor((places + rng.uniform(0, apart_mm, 3)) / apart_mm).astype(np.int64)
+            _, first = np.unique(cells @ (1_000_000, 1_000, 1), return_index=True)
+            points[lobe] = places[first] + rng.uniform(-0.5, 0.5, (len(first), 3)) * mm
     return found
 
 
@@ -152,7 +157,7 @@ def draw_trees(
         by_kind[root.kind][root.lobe] = root, place
     airway_size, vessel_size = rng.uniform(*AIRWAY_SIZE), rng.uniform(*VESSEL_SIZE)
     wall = rng.uniform(*WALL_BY_OUTER_DIAMETER)
-    shared, apart = (scatter(rng, organs, spacing, TERMINALS_MM[grid]) for _ in range(2))
+    shared, apart = scatter(rng, organs, spacing, TERMINALS_MM[grid])
     airways, arteries, veins = [], [], []
     for lobe in LOBES:
         root, place = by_kind["airway"][lobe]

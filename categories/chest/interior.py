@@ -15,16 +15,16 @@ Array = NDArray[np.float64]
 BLOOD_HU = 40.0
 """Level of blood in the template."""
 TONES = {
-    "liver": (58.0, (51.0, 64.0)),
-    "spleen": (48.0, (46.0, 54.0)),
-    "kidney_right": (32.0, (29.0, 36.0)),
-    "kidney_left": (32.0, (29.0, 36.0)),
+    ("liver",): (58.0, (51.0, 64.0)),
+    ("spleen",): (48.0, (48.0, 55.0)),
+    ("kidney_right", "kidney_left"): (32.0, (29.0, 36.0)),
+    ("autochthon_right", "autochthon_left", "body"): (44.0, (52.0, 62.0)),
 }
-"""Level in the template, and the range of levels drawn."""
+"""Level in the template, and the range of levels drawn; the ``body`` that is soft is muscle."""
 BLOOD_RANGE_HU = (34.0, 48.0)
-LUNG_MEAN_HU = (-862.0, -815.0)
+LUNG_MEAN_HU = (-852.0, -808.0)
 WALL_HU, AIR_HU = 10.0, -1000.0
-FISSURE_HU = 45.0
+FISSURE_HU, FISSURE_BLUR = 80.0, 0.9
 GRAIN = ((0.9, 11.0), (3.2, 7.0))
 """Texture of parenchyma: reach (voxels) and spread (HU)."""
 HILUM_MM = 16.0
@@ -37,8 +37,10 @@ def retone(rng: np.random.Generator, hu: NDArray[np.int16], organs: NDArray[np.u
     blood = rng.uniform(*BLOOD_RANGE_HU)
     for name in VESSELS:
         shift[ORGANS[name]] = round(blood - BLOOD_HU)
-    for name, (level, bounds) in TONES.items():
-        shift[ORGANS[name]] = round(rng.uniform(*bounds) - level)
+    for names, (level, bounds) in TONES.items():
+        drawn = round(rng.uniform(*bounds) - level)
+        for name in names:
+            shift[ORGANS[name]] = drawn
     soft = hu > -20
     hu += np.where(soft, shift[organs], 0).astype(np.int16)
     dense = 1.30 - 0.006 * (age - 20) + rng.uniform(-0.08, 0.08)  # the template's spine is that of an old person
@@ -54,30 +56,22 @@ def fill_lungs(
     lungs = where(organs, LOBES)
     box = ndi.find_objects(lungs.astype(np.uint8))[0]
     inside, here = lungs[box], hu[box]
-    _add_grain(draw, here, organs[box], inside)
     blood = float(np.median(hu[where(organs, ("aorta",))]))
     open_ = inside | _hilum(inside.shape, spacing, box, airways, vessels)
     corner = np.array([s.start for s in box]) * spacing
 
-    def tubes(tree: Tree, more: Array) -> NDArray[np.float32]:
-        filled = coverage(
-            here.shape,
-            spacing,
-            tree.start - corner,
-            tree.end - corner,
-            tree.radius_start + more,
-            tree.radius_end + more,
-        )
+    def tubes(tree: Tree, more: Array | float) -> NDArray[np.float32]:
+        start, end = tree.start - corner, tree.end - corner
+        filled = coverage(here.shape, spacing, start, end, tree.radius_start + more, tree.radius_end + more)
         return np.where(open_, filled, 0).astype(np.float32) / np.float32(255)
 
-    out = here.astype(np.float32)
-    for share, level in (
-        (tubes(vessels, np.zeros(len(vessels))), blood),
-        (tubes(airways, airways.wall), WALL_HU),
-        (tubes(airways, np.zeros(len(airways))), AIR_HU),
-    ):
-        raised = share * (np.float32(level) - out)
-        out += np.maximum(raised, 0) if level > AIR_HU else raised
+    full, wall, lumen = tubes(vessels, 0.0), tubes(airways, airways.wall), tubes(airways, 0.0)
+    # What trees will add to the mean is taken off the parenchyma beforehand.
+    added = round(float(full[inside].mean(dtype=np.float64)), 5) * (blood - sum(LUNG_MEAN_HU) / 2)
+    out = _grained(draw, here, organs[box], inside, added).astype(np.float32)
+    out += np.maximum(full * (np.float32(blood) - out), 0)
+    out += np.maximum(wall * (np.float32(WALL_HU) - out), 0)
+    out += lumen * (np.float32(AIR_HU) - out)
     here[...] = np.rint(out)
 
 
@@ -94,11 +88,14 @@ def _hilum(
     return near
 
 
-def _add_grain(draw: Draw, hu: NDArray[np.int16], organs: NDArray[np.uint8], lungs: NDArray[np.bool_]) -> None:
-    """Add lobular texture and fissures to the parenchyma, and bring its mean to this patient's, in place."""
+def _grained(
+    draw: Draw, hu: NDArray[np.int16], organs: NDArray[np.uint8], lungs: NDArray[np.bool_], added: float
+) -> NDArray[np.int16]:
+    """Return the lungs with lobular texture and fissures; with ``added`` HU their mean is the patient's."""
     target = draw.rng("parenchyma").uniform(*LUNG_MEAN_HU)
-    shift = target - round(float(hu[lungs].mean(dtype=np.float64)), 3) - 12  # what trees and fissures will add
+    shift = target - added - round(float(hu[lungs].mean(dtype=np.float64)), 3)
     fissure = _fissures(organs)
+    out = hu.copy()
 
     def one(k: int) -> None:
         rng = draw.rng("grain", k)
@@ -108,17 +105,19 @@ def _add_grain(draw: Draw, hu: NDArray[np.int16], organs: NDArray[np.uint8], lun
             white = ndi.gaussian_filter(rng.standard_normal(hu.shape[:2]), reach, truncate=3)
             grain += white * (spread * 2 * reach * 1.7724539)
         soft = np.clip((-600 - hu[:, :, k]) / 200, 0, 1) * lungs[:, :, k]
-        hu[:, :, k] = np.rint(hu[:, :, k] + soft * (grain + shift + FISSURE_HU * fissure[:, :, k]))
+        line = ndi.gaussian_filter(fissure[:, :, k], FISSURE_BLUR)
+        out[:, :, k] = np.rint(hu[:, :, k] + soft * (grain + shift + FISSURE_HU * line))
 
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(one, range(hu.shape[2])))
+    return out
 
 
 def _fissures(organs: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return 1 where one lobe of a lung borders on another in plane, less where it does across slices."""
     lobe = where(organs, LOBES)
     out = np.zeros(organs.shape, np.float32)
-    for axis, share in ((0, 1.0), (1, 1.0), (2, 0.4)):
+    for axis, share in ((0, 1.0), (1, 1.0), (2, 0.2)):
         low, high = (np.moveaxis(organs, axis, 0)[part] for part in (slice(None, -1), slice(1, None)))
         both = np.moveaxis(lobe, axis, 0)
         differ = (low != high) & both[:-1] & both[1:]

@@ -40,8 +40,8 @@ ACROSS_SLICES = 0.4
 """Share of a slice's noise that the next one carries on."""
 COARSE = 2.6
 """Reach of the coarse part of noise, in grains."""
-MILLIGRAYS_HU2 = 2200.0
-"""Noise variance times dose: a noise of 17 HU goes with about 8 mGy."""
+MILLIGRAYS = 8.0
+"""Dose that goes with the middle of a kernel's range of noise."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class Scanner:
     table_hu: float
     table_mm: float
     table_depth_mm: float
+    milligrays: float
 
     def about(self, increment_mm: float) -> dict[str, str]:
         """Return acquisition attributes by their DICOM keywords."""
@@ -65,7 +66,7 @@ class Scanner:
             "ConvolutionKernel": self.kernel.name,
             "KVP": str(self.kilovolts),
             "SliceThickness": f"{max(1.25, round(increment_mm * 5) / 4):g}",
-            "CTDIvol": f"{MILLIGRAYS_HU2 / self.noise_hu**2:.2f}",
+            "CTDIvol": f"{self.milligrays:.2f}",
         }
 
 
@@ -74,10 +75,10 @@ def draw_scanner(draw: Draw, grid: Scale, height_mm: float) -> Scanner:
     rng = draw.rng("scanner")
     kernel = KERNELS[int(rng.choice(len(KERNELS), p=(0.3, 0.45, 0.25)))]
     slices = round(height_mm / rng.uniform(*INCREMENT_MM)) if grid == "full" else int(rng.integers(*SMALL_SLICES))
-    noise = float(rng.uniform(*kernel.noise_hu)) * (1.0 if grid == "full" else SMALL_NOISE)
+    noise = float(rng.uniform(*kernel.noise_hu))
     return Scanner(
         kernel=kernel,
-        noise_hu=noise,
+        noise_hu=noise if grid == "full" else noise * SMALL_NOISE,
         slices=slices,
         kilovolts=int(rng.choice((100, 120, 120, 120))),
         table_gap_mm=float(rng.uniform(3, 22)),
@@ -85,6 +86,7 @@ def draw_scanner(draw: Draw, grid: Scale, height_mm: float) -> Scanner:
         table_hu=float(rng.uniform(-250, 350)),
         table_mm=float(rng.uniform(1.5, 3.5)),
         table_depth_mm=float(rng.uniform(18, 45)),
+        milligrays=round(MILLIGRAYS * (sum(kernel.noise_hu) / 2 / noise) ** 2, 2),
     )
 
 

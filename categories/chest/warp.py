@@ -14,7 +14,7 @@ from scipy import ndimage as ndi
 from categories.chest.template import Form, Template
 
 Field = NDArray[np.float64]
-LEVELS = ((9.0, 70.0), (3.0, 28.0))
+LEVELS = ((7.5, 75.0), (2.5, 28.0))
 """Random deformation: spread (mm) and reach (mm)."""
 FREE_ENDS_MM = 30.0
 """Displacement along the body fades so far from the first and last slice: nothing beyond them is known."""

@@ -10,6 +10,8 @@ from categories.chest.labels import BONES, LOBES, ORGANS, where
 
 PARENCHYMA_HU = (-960, -780)
 SOFT_HU = 60
+EVEN = np.float32(0.6)
+"""Share kept of the differences between regions: the scan's middle lobe is nearly emphysematous."""
 LINGULA = (slice(384, 428), slice(284, 328), slice(51, 64))
 """Where the lingular band leaves a stub outside the mask's lung."""
 
@@ -33,6 +35,8 @@ def empty_lungs(scan: Scan, hu: Volume) -> Volume:
     """
     aerated = scan.lung & (scan.hu > PARENCHYMA_HU[0]) & (scan.hu < PARENCHYMA_HU[1])
     parenchyma = local_mean(hu, aerated, (14, 14, 4))
+    usual = round(float(parenchyma[scan.lung].mean(dtype=np.float64)), 3)
+    parenchyma = np.float32(usual) + EVEN * (parenchyma - np.float32(usual))
     wall = ndi.gaussian_filter((~scan.lung).astype(np.float32), (1.0, 1.0, 0.7), truncate=3)
     explained = (SOFT_HU - parenchyma) * np.clip(2 * wall, 0, 1)
     emptied = parenchyma + np.clip(hu - parenchyma, 0, explained)
