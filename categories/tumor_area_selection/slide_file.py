@@ -12,6 +12,7 @@ import numpy as np
 import tifffile
 from numpy.typing import NDArray
 
+from categories.tumor_area_selection.kernels import MICRONS
 from categories.tumor_area_selection.render import WINDOW_PX, Slide, cells_near, draw_window, is_empty
 from categories.tumor_area_selection.stain import glass
 
@@ -62,6 +63,24 @@ def shrink(picture: Picture, factor: int) -> Picture:
     return np.asarray((total + factor * factor // 2) // (factor * factor), np.uint8)
 
 
+def description(width: int, height: int, microns: float) -> str:
+    """Return what an Aperio scanner writes into the first page."""
+    return (
+        f"Aperio Image Library v12.0.15 \r\n{width}x{height} [0,0 {width}x{height}] ({TILE_PX}x{TILE_PX}) "
+        f"JPEG/RGB Q={QUALITY}|AppMag = 40|MPP = {microns:.4f}"
+    )
+
+
+def tiff_options(microns: float) -> dict[str, Any]:
+    """Return how all levels are written."""
+    per_cm = round(10_000 / microns)
+    return {
+        "tile": (TILE_PX, TILE_PX), "photometric": "ycbcr", "compression": "jpeg", "subsampling": (2, 2),
+        "metadata": None, "dtype": np.uint8, "software": False, "resolution": (per_cm, per_cm),
+        "resolutionunit": "CENTIMETER",
+    }  # fmt: skip
+
+
 def write_slide(slide: Slide, path: Path) -> None:
     """Render the slide into a BigTIFF that OpenSlide opens as an Aperio file; memory does not grow with its size."""
     height, width = slide.map.height, slide.map.width
@@ -72,31 +91,23 @@ def write_slide(slide: Slide, path: Path) -> None:
     side = BLOCK_PX // 16
     small = shrink(pool[0], 16)
     pyramid.level16 = np.tile(small, (blocks[0] * side // len(small) + 1, blocks[1] * side // len(small) + 1, 1))
-    words = (
-        f"Aperio Image Library v12.0.15 \r\n{width}x{height} [0,0 {width}x{height}] ({TILE_PX}x{TILE_PX}) "
-        f"JPEG/RGB Q={QUALITY}|AppMag = 40|MPP = 0.2500"
-    )
-    options: dict[str, Any] = {
-        "tile": (TILE_PX, TILE_PX), "photometric": "ycbcr", "compression": "jpeg", "subsampling": (2, 2),
-        "metadata": None, "dtype": np.uint8, "software": False, "resolution": (40000, 40000),
-        "resolutionunit": "CENTIMETER",
-    }  # fmt: skip
+    words, options = description(width, height, MICRONS), tiff_options(MICRONS)
     with tifffile.TiffWriter(path, bigtiff=True) as tiff:
         tiff.write(_level0(pyramid, blocks), shape=(height, width, 3), description=words, **options)
         rows, columns = -(-height // 4 // TILE_PX), -(-width // 4 // TILE_PX)
         tiles = (pyramid.level4.get((y, x), _bare(pyramid.glass4, y, x)) for y in range(rows) for x in range(columns))
         tiff.write(tiles, shape=(height // 4, width // 4, 3), subfiletype=1, **options)
         level16 = pyramid.level16[: height // 16, : width // 16]
-        tiff.write(_cut(level16), shape=level16.shape, subfiletype=1, **options)
+        tiff.write(cut_tiles(level16), shape=level16.shape, subfiletype=1, **options)
         level64 = shrink(level16[: height // 64 * 4, : width // 64 * 4], 4)
-        tiff.write(_cut(level64), shape=level64.shape, subfiletype=1, **options)
+        tiff.write(cut_tiles(level64), shape=level64.shape, subfiletype=1, **options)
 
 
 def _bare(pool: list[bytes], row: int, column: int) -> bytes:
     return pool[(row * 29 + column * 13 + (row * column) % 17) % POOL]
 
 
-def _cut(level: Picture) -> Iterator[bytes]:
+def cut_tiles(level: Picture) -> Iterator[bytes]:
     """Yield the encoded tiles of a level held in memory; what hangs over is filled with its last pixels."""
     rows, columns = -(-level.shape[0] // TILE_PX), -(-level.shape[1] // TILE_PX)
     over = ((0, rows * TILE_PX - level.shape[0]), (0, columns * TILE_PX - level.shape[1]), (0, 0))

@@ -1,7 +1,8 @@
 """All sources at once, on this machine, in miniature: what the clinical edition of every category is prepared from."""
 
+import camelyon
 import mimic
-from hosts import Host, PhysioNetHost
+from hosts import BucketHost, Host, PhysioNetHost
 
 from categories.sources.spec import find_source
 
@@ -16,5 +17,6 @@ CREDENTIALS = {
 def open_clinic() -> dict[str, Host]:
     """Return a host for every source that some category draws on."""
     return {
+        "camelyon16": BucketHost(camelyon.files()),
         "mimic_iv_demo": PhysioNetHost(find_source("mimic_iv_demo").path, mimic.files()),
     }
