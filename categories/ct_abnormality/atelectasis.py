@@ -102,7 +102,10 @@ def _pull(
     up = i * normal[0] + j * normal[1] + k * normal[2]
     lateral = np.sqrt(np.maximum(i**2 + j**2 + k**2 - up**2, 0))
     far = smooth_step(lateral, reach, length / 3) * smooth_step(np.abs(up), PULL_REACH_MM, 2.0)
-    wall = lungs.spread(ndimage.uniform_filter((lungs.lobe > 0).astype(np.float32), 3), box)
+    near = ndimage.uniform_filter((lungs.lobe > 0).astype(np.float32), 3)
+    # Beyond the map its outermost values go on: they must be 0.
+    rim = np.pad(np.ones([n - 2 for n in near.shape], np.float32), 1)
+    wall = lungs.spread(near * rim, box)
     shift = np.float32(pull) * far * smooth_step(wall, 0.25, 0.9) * smooth_step(np.abs(up), 0, 2.5) * np.sign(up)
     _move(canvas, box, [shift * np.float32(n / mm) for n, mm in zip(normal, canvas.spacing_mm, strict=True)])
 
@@ -184,7 +187,7 @@ def _wedge(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, length: float
     axes = fine_axes(canvas, box, fine)
     line = bend(rng, base - way * 8, tip, 0.04, 3)
     radius = length * rng.uniform(0.24, 0.32)
-    cone = polyline_depth(axes, line, [radius * 1.25, radius * 0.9, radius * 0.45, 0.5])
+    cone = polyline_depth(axes, line, [radius * 1.25, radius * 0.9, radius * 0.45, 0.5], reach_mm=radius)
     depth = cone + np.float32(0.1 * radius) * fractal(rng, axes, 18.0)
     hu = float(rng.uniform(38, 62))
     weight = paint(canvas, box, fine, np.asarray(depth, np.float32) * np.float32(0.75), hu, lobe=lobe)

@@ -10,7 +10,8 @@ from categories.ct_abnormality.lungs import Lungs, survey
 
 YES_RATIO, NO_RATIO = (1.45, 2.1), (0.82, 0.95)
 YES_COUNT, GREY_COUNT = (5, 9), (1, 2)
-PLEURA_MM = 6.0
+PLEURA_MM, FAR_MM = 6.0, 22.0
+"""How close to the pleura wide bronchi come, and healthy ones do not."""
 STEP_MM = 4.0
 WALL_SHARE = 0.3
 """Wall over lumen radius: wall over outer diameter is then 0.12, as in the healthy."""
@@ -39,6 +40,8 @@ def lookalike(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts
     places = []
     for route in routes(canvas, rng, lungs, int(rng.integers(4, 8)), reach_mm=28):
         points = smooth(route.points, STEP_MM)
+        while len(points) > 3 and lungs.depth_mm[lungs.at(to_ijk(canvas, points[-1]))] < FAR_MM:
+            points.pop()
         artery = float(rng.uniform(2.1, 3.0))
         ratio = float(rng.uniform(*NO_RATIO))
         taper = np.linspace(1, rng.uniform(0.5, 0.65), len(points))

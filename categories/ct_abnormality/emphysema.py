@@ -8,7 +8,7 @@ from categories.ct_abnormality.lung_texture import Field, fine_axes, fineness, f
 from categories.ct_abnormality.lungs import Lungs, aerated, survey
 
 YES_PERCENT, GREY_PERCENT = (13.0, 30.0), (4.5, 8.0)
-HOLE_HU, CYST_HU, WALL_HU = -985.0, -975.0, -330.0
+HOLE_HU, CYST_HU, WALL_HU, AIR_HU = -985.0, -975.0, -330.0, -1000.0
 INFLATION = {"present": (0.55, 1.0), "grey": (0.2, 0.5), "lookalike": (0.3, 0.8)}
 """Hyperinflation alone is no emphysema: the look-alike has it too."""
 
@@ -79,7 +79,8 @@ def _destroy(canvas: Canvas, rng: np.random.Generator, percent: float) -> Facts:
     level = lungs.spread(lungs.level, box)
     # Vessels and walls within the rest of a lobule keep their excess over the lung around them.
     soft = smooth_step(canvas.hu[box] - level, 220, 60)
-    canvas.add(box, hole * soft * np.minimum(np.float32(HOLE_HU) - level, 0))
+    deeper = hole * soft * np.minimum(np.float32(HOLE_HU) - level, 0)
+    canvas.add(box, np.maximum(deeper, np.minimum(np.float32(AIR_HU) - canvas.hu[box], 0)))
     measured = 100 * float((damage * free > 0.5).sum()) / max(1, int(free.sum()))
     return {
         "measure": round(measured, 2),

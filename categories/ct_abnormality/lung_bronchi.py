@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from categories.ct_abnormality.canvas import Canvas
 from categories.ct_abnormality.lung_strokes import (
+    FAR_MM,
     Point,
     around,
     bend,
@@ -17,7 +17,7 @@ from categories.ct_abnormality.lung_strokes import (
     to_ijk,
     to_mm,
 )
-from categories.ct_abnormality.lung_texture import Field, fine_axes, fineness, inside, pool
+from categories.ct_abnormality.lung_texture import Axes, Field, fine_axes, fineness, inside, pool
 from categories.ct_abnormality.lungs import Lungs, lobe_map
 
 WALL_HU, LUMEN_HU, ARTERY_HU = 10.0, -975.0, 42.0
@@ -163,18 +163,16 @@ def draw_bronchus(canvas: Canvas, points: list[Point], lumen: list[float], walls
     canvas.put(box, air, LUMEN_HU)
 
 
-def _openings(canvas: Canvas, axes: tuple[NDArray[np.float64], ...], points: list[Point], radius: float) -> Field:
+def _openings(canvas: Canvas, axes: Axes, points: list[Point], radius: float) -> Field:
     """Return how deep points lie in the lumens of the patient's airways near a route, mm."""
     tree = canvas.patient.airways
     low, high = np.min(points, axis=0) - radius, np.max(points, axis=0) + radius
     near = (np.maximum(tree.start, tree.end) > low).all(1) & (np.minimum(tree.start, tree.end) < high).all(1)
-    depth: Field = np.full((1, 1, 1), -1e6, np.float32)
-    i, j, k = axes
+    depth: Field = np.full((1, 1, 1), -FAR_MM, np.float32)
     for n in np.flatnonzero(near)[:OPEN_BRANCHES]:
         ends = [np.asarray(tree.start[n]), np.asarray(tree.end[n])]
-        depth = np.maximum(
-            depth, polyline_depth((i, j, k), ends, [float(tree.radius_start[n]), float(tree.radius_end[n])])
-        )
+        radii = [float(tree.radius_start[n]), float(tree.radius_end[n])]
+        depth = np.maximum(depth, polyline_depth(axes, ends, radii, reach_mm=1.0))
     return depth
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from categories.ct_abnormality.canvas import Canvas
 from categories.ct_abnormality.lung_texture import Field, fractal, smooth_step
-from categories.ct_abnormality.lungs import Lungs
+from categories.ct_abnormality.lungs import Lungs, airy
 
 
 def back_mm(lungs: Lungs) -> Field:
@@ -22,15 +22,14 @@ def dependent_density(
     wave = fractal(rng, (i, j, k), 70.0, octaves=2)
     reach = reach_mm * np.clip(1 + 0.25 * wave, 0.5, 1.5)
     fall = np.clip(1 - (back_mm(lungs) + 2) / reach, 0, 1)
-    where = fall**1.5 * smooth_step(lungs.height, 0.72, 0.5) * (lungs.lobe > 0)
+    low = smooth_step(lungs.height, 0.72, 0.5) * smooth_step(lungs.front, 0.5, 0.3)
+    where = fall**1.5 * low * (lungs.lobe > 0)
     touched = np.flatnonzero(where.any((0, 2)))
     box_i, box_j, box_k = lungs.box
     stop = min(box_j.stop, box_j.start + (int(touched[-1]) + 2) * lungs.step[1]) if len(touched) else box_j.start + 1
     box = (box_i, slice(box_j.start, stop), box_k)
     axes = canvas.mm(box)
     grain = 1 + 0.15 * fractal(rng, axes, 10.0, octaves=1)
-    hu = canvas.hu[box]
     # Denser tissue (vessels, the wall) keeps its own; only air gives way.
-    airy = smooth_step(hu, -450, -750) * ~canvas.occupied[box]
-    canvas.add(box, lungs.spread(np.asarray(where * strength_hu, np.float32), box) * grain * airy)
+    canvas.add(box, lungs.spread(np.asarray(where * strength_hu, np.float32), box) * grain * airy(canvas, box))
     return float(strength_hu * where.max())

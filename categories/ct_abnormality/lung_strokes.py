@@ -27,6 +27,7 @@ Place = dict[str, Any]
 """An entry of ``Facts["places"]``, see ``Canvas.place``."""
 NOISE_SD_HU = 25.0
 """Of aerated lung in the scan, voxel by voxel between the vessels: what a contrast is compared with."""
+FAR_MM = 1e4
 RIM = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], bool)[:, :, None]
 RIM_HU = -90.0
 
@@ -58,12 +59,22 @@ def body_depth(
     return radius_mm * (1 + np.float32(rough) * np.clip(bumps, -2.2, 2.2)) - distance(axes, centre, stretch)
 
 
-def polyline_depth(axes: Axes, points: list[Point], radii: list[float]) -> Field:
-    """Return how deep points lie inside a tube along a polyline whose radius changes linearly, mm."""
-    depth: Field = np.full((1, 1, 1), -1e6, np.float32)
+def polyline_depth(axes: Axes, points: list[Point], radii: list[float], reach_mm: float = 4.0) -> Field:
+    """Return how deep points lie inside a tube along a polyline whose radius changes linearly, mm.
+
+    Points further than ``reach_mm`` outside the tube count as far away.
+    """
+    depth: Field = np.full(tuple(axis.size for axis in axes), -FAR_MM, np.float32)
+    flat = [axis.ravel() for axis in axes]
     for start, end, first, last in zip(points, points[1:], radii, radii[1:], strict=False):
-        away, along = to_segment(axes, start, end)
-        depth = np.maximum(depth, first + np.float32(last - first) * along - away)
+        margin = max(first, last) + reach_mm
+        low, high = np.minimum(start, end) - margin, np.maximum(start, end) + margin
+        i, j, k = (slice(*np.searchsorted(a, ends)) for a, ends in zip(flat, zip(low, high, strict=True), strict=True))
+        part = depth[i, j, k]
+        if part.size:
+            near = (flat[0][i][:, None, None], flat[1][j][None, :, None], flat[2][k][None, None, :])
+            away, along = to_segment(near, start, end)
+            np.maximum(part, first + np.float32(last - first) * along - away, out=part)
     return depth
 
 

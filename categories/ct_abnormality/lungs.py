@@ -8,7 +8,7 @@ from scipy import ndimage
 
 from categories.chest.labels import LOBES, ORGANS
 from categories.ct_abnormality.canvas import Box, Canvas
-from categories.ct_abnormality.lung_texture import Axes, Field, upsample
+from categories.ct_abnormality.lung_texture import Axes, Field, smooth_step, upsample
 
 _LOBE_TABLE = np.zeros(256, np.uint8)
 _LOBE_TABLE[[ORGANS[name] for name in LOBES]] = np.arange(1, len(LOBES) + 1)
@@ -121,3 +121,10 @@ def survey(canvas: Canvas) -> Lungs:
         (box[0], box[1], box[2]), (i, j, k), step * spacing, lobe, free,
         level.astype(np.float32), depth.astype(np.float32),
     )  # fmt: skip
+
+
+def airy(canvas: Canvas, box: Box) -> Field:
+    """Return 1 where the voxels of a box are parenchyma that no finding uses; 0 in vessels, bronchi and holes."""
+    hu = canvas.hu[box]
+    inside = (lobe_map(canvas, box) > 0) & ~canvas.occupied[box]
+    return smooth_step(hu, -450, -750) * smooth_step(hu, -990, -945) * inside

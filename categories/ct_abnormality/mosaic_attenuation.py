@@ -10,7 +10,7 @@ from categories.ct_abnormality.canvas import Canvas, Facts, States
 from categories.ct_abnormality.lung_gravity import back_mm
 from categories.ct_abnormality.lung_strokes import NOISE_SD_HU
 from categories.ct_abnormality.lung_texture import Field, fractal, lobule_seeds, lobules, smooth_step, upsample
-from categories.ct_abnormality.lungs import Lungs, lobe_map, survey
+from categories.ct_abnormality.lungs import Lungs, airy, lobe_map, survey
 
 YES_PERCENT, GREY_PERCENT = (27.0, 50.0), (8.0, 15.0)
 YES_HU, GREY_HU = (72.0, 110.0), (60.0, 80.0)
@@ -49,7 +49,7 @@ def lookalike(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts
     few[rng.choice(within, int(rng.integers(1, 4)))] = True
     dark = few[chart.owner]
     change = lungs.spread(np.asarray(rise, np.float32), lungs.box) - np.float32(45) * _soft(chart, dark)
-    canvas.add(lungs.box, _air_share(canvas, lungs) * change)
+    canvas.add(lungs.box, airy(canvas, lungs.box) * change)
     return {
         "measure": round(100 * float(dark[chart.inside].mean()), 2),
         "unit": "% of lung",
@@ -98,13 +98,6 @@ def _soft(chart: _Chart, dark: NDArray[np.bool_]) -> Field:
     return upsample(ndimage.gaussian_filter(dark.astype(np.float32), 0.45), chart.positions)
 
 
-def _air_share(canvas: Canvas, lungs: Lungs) -> Field:
-    """Return 1 in aerated lung, 0 in vessels and where earlier findings are."""
-    box = lungs.box
-    inside = (lobe_map(canvas, box) > 0) & ~canvas.occupied[box]
-    return smooth_step(canvas.hu[box], -450, -750) * inside
-
-
 def _patchwork(canvas: Canvas, rng: np.random.Generator, percent: float, contrast: float) -> Facts:
     lungs = survey(canvas)
     chart = _chart(canvas, rng, lungs)
@@ -124,7 +117,7 @@ def _patchwork(canvas: Canvas, rng: np.random.Generator, percent: float, contras
     thinner = np.float32(-THINNING) * excess * smooth_step(excess, 70, 170) * smooth_step(excess, 850, 500)
     within = (lobe_map(canvas, box) > 0) & ~canvas.occupied[box]
     canvas.add(
-        box, np.float32(contrast) * (np.float32(0.8) - field) * _air_share(canvas, lungs) + thinner * field * within
+        box, np.float32(contrast) * (np.float32(0.8) - field) * airy(canvas, lungs.box) + thinner * field * within
     )
     return {
         "measure": round(100 * float(dark[chart.inside].mean()), 2),

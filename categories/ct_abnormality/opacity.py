@@ -72,7 +72,7 @@ def _haze(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, size: float, c
     found = lobe_map(canvas, box) > 0
     filled: Field = np.clip(cover, 0, 1.4) * found * ~canvas.occupied[box]
     hu = canvas.hu[box]
-    tissue = smooth_step(hu - level, 90, 650)
+    tissue = smooth_step(hu - level, 90, 650) + smooth_step(hu, -945, -990)
     canvas.add(box, filled * np.float32(contrast) * (1 - tissue))
     canvas.occupy(box, (filled > 0.5) & (tissue < 0.5))
     volume = float(((filled > 0.5) & (hu < DENSE_HU + contrast)).sum() * np.prod(canvas.spacing_mm)) / 1000

@@ -93,6 +93,6 @@ def _one(canvas: Canvas, rng: np.random.Generator, route: Route) -> Place:
 def _cuff(canvas: Canvas, points: list[np.ndarray], outer: list[float]) -> None:
     """Add a haze round a bronchus and its artery that fades within a few millimetres."""
     box = around(canvas, points, max(outer) + CUFF_MM + 2)
-    away = -polyline_depth(fine_axes(canvas, box, (1, 1, 1)), points, outer)
+    away = -polyline_depth(fine_axes(canvas, box, (1, 1, 1)), points, outer, reach_mm=CUFF_MM + 1)
     airy = smooth_step(canvas.hu[box], -250, -700) * ((lobe_map(canvas, box) > 0) & ~canvas.occupied[box])
     canvas.add(box, smooth_step(away, CUFF_MM, 0) * airy * CUFF_HU)

@@ -9,7 +9,7 @@ from categories.ct_abnormality.lung_strokes import NOISE_SD_HU, Place, Point, be
 from categories.ct_abnormality.lung_texture import Axes, Field, fractal, lobule_seeds, lobules, smooth_step
 from categories.ct_abnormality.lungs import Lungs, lobe_map, survey
 
-YES_REGIONS, LOBULE_MM = (2, 4), (11.0, 16.0)
+YES_REGIONS, GREY_SEPTA, LOBULE_MM = (2, 4), (5, 8), (11.0, 16.0)
 SEPTUM_HU = -60.0
 DEPTH_MM = 30.0
 """Septa fade inwards of this depth below the pleura."""
@@ -34,7 +34,9 @@ def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
     """Thicken five to eight septa of one region."""
     del states
     lungs = survey(canvas)
-    place = _region(canvas, rng, lungs, lungs.lobe > 0, radius=26.0, limit=int(rng.integers(5, 9)))
+    place = _region(
+        canvas, rng, lungs, lungs.lobe > 0, radius=32.0, limit=int(rng.integers(*GREY_SEPTA, endpoint=True))
+    )
     return {
         "measure": float(place["septa"]),
         "unit": "septa",
@@ -78,11 +80,10 @@ def _twig(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, ijk: Point) ->
 def _region(
     canvas: Canvas, rng: np.random.Generator, lungs: Lungs, side: NDArray[np.bool_], *, radius: float, limit: int | None
 ) -> Place:
-    """Thicken the septa around a place under the pleura; count those that can be seen."""
+    """Thicken the septa around a place under the pleura (so many at most); count those that can be seen."""
     shallow = side & (lungs.depth_mm > 0) & (lungs.depth_mm < 8)
     basal = shallow & (lungs.height < 0.55) & (lungs.height > 0.06)
     ijk = lungs.pick(rng, basal if rng.random() < 0.75 else shallow)
-    centre = to_mm(canvas, ijk)
     box = canvas.box(ijk, radius)
     axes = canvas.mm(box)
     size = float(rng.uniform(*LOBULE_MM))
@@ -92,27 +93,26 @@ def _region(
     # Half the difference of the two distances is about the distance to the septum; noise of either sign curves it.
     side_of = np.where(pair // len(seeds) < pair % len(seeds), np.float32(0.55), np.float32(-0.55))
     gap = np.abs((second - first) * side_of + np.float32(1.1) * fractal(rng, axes, 14.0, octaves=2))
-    near = _near(rng, lungs, box, axes, centre, radius)
+    lobe = lobe_map(canvas, box)
+    near = _near(rng, lungs, box, axes, to_mm(canvas, ijk), radius) * (lobe > 0) * ~canvas.occupied[box]
     code = _both_ways(pair, len(seeds))
+    half_voxel = max(0.6, max(canvas.spacing_mm) / 2)
+    shown = np.bincount(code[(gap < half_voxel) & (near > 0.5)], minlength=len(seeds) ** 2)
+    area = shown * (np.prod(canvas.spacing_mm) / (2 * half_voxel))
     kept = rng.random(len(seeds) ** 2) < 0.88
     if limit is not None:
-        kept[:] = False
-        kept[_longest(code, (gap < 0.6) & (near > 0.6), limit)] = True
+        kept = np.zeros(len(seeds) ** 2, bool)
+        kept[np.argsort(-area, kind="stable")[:limit]] = True
     each = rng.uniform(0.55, 1.15, len(seeds) ** 2).astype(np.float32) * np.float32(rng.uniform(0.5, 0.75))
     half = each[code] * (1 + np.float32(0.25) * fractal(rng, axes, 8.0, octaves=2))
-    line = smooth_step(half - gap, -0.6, 0.5)
-    lobe = lobe_map(canvas, box)
-    weight = line * near * _upright(seeds)[code] * kept[code] * (lobe > 0) * ~canvas.occupied[box]
+    weight = smooth_step(half - gap, -0.6, 0.5) * near * _upright(seeds)[code] * kept[code]
     if limit is None:
         weight = np.maximum(weight, 0.8 * near * _fissures(lobe))
-    weight = ndimage.gaussian_filter(np.asarray(weight, np.float32), (0.6, 0.6, 0))
-    weight = np.where(canvas.hu[box] < SEPTUM_HU, weight, 0) * np.float32(rng.uniform(0.6, 0.85))
-    canvas.put(box, weight, SEPTUM_HU)
-    area = np.bincount(code[(weight > 0.3) & (gap < 0.6)], minlength=1) * canvas.spacing_mm[0] * canvas.spacing_mm[2]
+    weight = ndimage.gaussian_filter(np.asarray(weight, np.float32), (0.6, 0.6, 0)) * np.float32(rng.uniform(0.6, 0.85))
+    canvas.put(box, np.where(canvas.hu[box] < SEPTUM_HU, weight, 0), SEPTUM_HU)
     contrast = float(weight.max()) * (SEPTUM_HU + 870)
-    return canvas.place(
-        ijk, "thick septa", 2 * radius, septa=int((area > VISIBLE_MM2).sum()), cnr=round(contrast / NOISE_SD_HU, 2)
-    )
+    seen = int(((area > VISIBLE_MM2) & kept).sum())
+    return canvas.place(ijk, "thick septa", 2 * radius, septa=seen, cnr=round(contrast / NOISE_SD_HU, 2))
 
 
 def _near(rng: np.random.Generator, lungs: Lungs, box: Box, axes: Axes, centre: Point, radius: float) -> Field:
@@ -138,12 +138,6 @@ def _upright(seeds: Point) -> Field:
     way = seeds[:, None, :] - seeds[None, :, :]
     share = way[..., 2] ** 2 / np.maximum((way**2).sum(-1), 1e-6)
     return np.asarray(1 - 0.75 * share.ravel(), np.float32)
-
-
-def _longest(code: NDArray[np.int32], where: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
-    """Return the codes of the septa with most voxels."""
-    areas = np.bincount(code[where], minlength=1)
-    return np.asarray(np.argsort(-areas, kind="stable")[:count])
 
 
 def _fissures(lobe: NDArray[np.uint8]) -> Field:
