@@ -93,7 +93,7 @@ def _extents(
             found.append(float(rng.uniform(min(high, low * kind.step * 1.05), high)))
         else:
             found.append(float(rng.uniform(low, high)))
-    return [round(extent, 3 if extent < 2 else 0) for extent in found]
+    return [round(extent, 3 if extent < 2 else 1) for extent in found]
 
 
 def _beyond(rng: np.random.Generator, before: float, step: float, low: float, high: float) -> float:

@@ -14,8 +14,6 @@ from categories.xray_report_correction.kinds import SLOTS, Setting, Value, load_
 
 KEEP = {"side": 16.0, "location": 16.0, "severity": 2.0, "count": 10.0, "tip": 4.0}
 """How much likelier a slot keeps its value than the mere mix would have it."""
-STAY, STAY_DEVICE = 0.85, 0.85
-"""How often what was there is still there."""
 NOT_WITH_HYPERINFLATION = {"cardiomegaly", "pulmonary_edema", "pneumothorax"}
 Held = Mapping[str, Value]
 """Kind -> value: what is present at one study; a kind that is not named is absent."""
@@ -58,7 +56,7 @@ def draw_held(rng: np.random.Generator, setting: Setting, before: Held, count: i
     kinds = load_kinds()
     held: dict[str, Value] = {}
     for name, value in before.items():
-        if rng.random() < (STAY_DEVICE if kinds[name].device else STAY):
+        if rng.random() < kinds[name].stay:
             _add(rng, setting, held, name, value)
     for _ in range(TRIES):
         if len(held) >= count:

@@ -36,6 +36,7 @@ class Kind:
     pa: float
     ap: float
     device: bool = False
+    stay: float = 0.85
     sides: Mapping[str, float] = field(default_factory=dict)
     severities: Mapping[str, float] = field(default_factory=dict)
     lobes: Mapping[str, float] = field(default_factory=dict)

@@ -41,7 +41,7 @@ class Finding:
 
     ``extent`` is the number the picture is drawn from, by kind: pleural_effusion mL on each side named; pneumothorax
     widest pleural separation at the apex in mm; consolidation diameter in mm; atelectasis total thickness of the
-    bands in mm; pulmonary_edema 0-1; nodule and granuloma diameter in mm (equal to ``size_mm``); cardiomegaly
+    bands in mm; pulmonary_edema 0-1; nodule and granuloma diameter in mm (``size_mm`` is it rounded); cardiomegaly
     cardiothoracic ratio on the study's frontal view; hyperinflation 0-1; hiatal_hernia width in mm; rib_fracture
     displacement in mm.
     """
