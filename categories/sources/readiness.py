@@ -79,7 +79,7 @@ def _bytes_here(folder: Path) -> int:
 def sources_digest(task: Task, settings: Settings) -> str:
     """Return the digest of what decides which real records a draw is made of: versions, pins, and what is left out."""
     used = [
-        {"source": source.id, "path": source.path, "revision": source.revision, "files": source.files}
+        {"source": source.id, "path": source.path, "revision": source.revision, "files": settings.pins(source)}
         for source in sources_of(task)
         if not source.optional or state_of(source, settings, Path("/nonexistent")).word == "ready"
     ]

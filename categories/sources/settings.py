@@ -12,6 +12,7 @@ The file is ``sources.toml`` in the configuration folder (``HAB_SUITE_CONFIG``, 
     [mimic_iv_demo]
     endpoint = "https://mirror.example"    # or HAB_SUITE_MIMIC_IV_DEMO_URL
     folder = "/data/mimic-iv-demo/2.2"     # or HAB_SUITE_MIMIC_IV_DEMO_DIR: a copy on this machine, used in place
+    files = {"hosp/patients.csv.gz" = "<SHA-256>"}     # pins of your own, above those of the suite
 """
 
 import os
@@ -43,6 +44,7 @@ class Place(Frozen):
 
     endpoint: str = ""
     folder: str = ""
+    files: dict[str, str] = {}  # noqa: RUF012 (pydantic copies it)
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,12 @@ class Settings:
         if unknown:
             raise SourceError(f"{file}: no source {unknown[0]!r}; there are: {', '.join(load_sources())}")
         for name, source in load_sources().items():
-            set_here = {
-                "endpoint": env.get(source.url_variable) or places.get(name, Place()).endpoint,
-                "folder": env.get(source.folder_variable) or places.get(name, Place()).folder,
-            }
-            places[name] = Place(**set_here)
+            own = places.get(name, Place())
+            places[name] = Place(
+                endpoint=env.get(source.url_variable) or own.endpoint,
+                folder=env.get(source.folder_variable) or own.folder,
+                files=own.files,
+            )
         env_file = Path(env.get("HAB_SUITE_ENV_FILE") or ".env")
         return cls(config, env_file, manners, places, offline=env.get("HAB_SUITE_OFFLINE", "") not in ("", "0"))
 
@@ -93,6 +96,10 @@ class Settings:
     def endpoint(self, source: SourceSpec) -> str:
         """Return the address a source is asked at, without a closing slash."""
         return (self.places.get(source.id, Place()).endpoint or source.endpoint).rstrip("/")
+
+    def pins(self, source: SourceSpec) -> dict[str, str]:
+        """Return the SHA-256 of the files of a source that are pinned."""
+        return {**source.files, **self.places.get(source.id, Place()).files}
 
     def folder(self, source: SourceSpec) -> Path | None:
         """Return the copy on this machine that the user named, or null."""

@@ -136,7 +136,7 @@ class Shelf:
             self.manifest(spec).record([entry])
 
     def _fetch_and_verify(self, spec: SourceSpec, fetcher: Fetcher, remote: Remote, target: Path) -> Entry:
-        wanted = spec.files.get(remote.name, "")
+        wanted = self.settings.pins(spec).get(remote.name, "")
         with Reporter(self.root, spec.title, remote.name, remote.size or 0) as report:
             part = fetch_bytes(fetcher, remote, target, self.settings.manners, report)
         known: Known = "pinned" if wanted else "source" if remote.digest else "first use"
@@ -155,7 +155,7 @@ class Shelf:
 
     def _pinned(self, spec: SourceSpec, name: str, path: Path) -> Path:
         """Check a local copy of a pinned file."""
-        wanted = spec.files.get(name)
+        wanted = self.settings.pins(spec).get(name)
         if wanted and hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
             raise ChangedError(f"{path}: its SHA-256 is not the pinned {wanted}")
         return path

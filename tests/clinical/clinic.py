@@ -2,7 +2,8 @@
 
 import camelyon
 import mimic
-from hosts import BucketHost, Host, PhysioNetHost
+import trec
+from hosts import BucketHost, Host, PhysioNetHost, WebHost
 
 from categories.sources.spec import find_source
 
@@ -14,9 +15,18 @@ CREDENTIALS = {
 }
 
 
+def settings() -> str:
+    """Return what the settings file holds beside the manners: the miniature's own pins."""
+    pins = "".join(f'"{name}" = "{digest}"\n' for name, digest in trec.pins().items())
+    return f"[audited_trials.files]\n{pins}"
+
+
 def open_clinic() -> dict[str, Host]:
     """Return a host for every source that some category draws on."""
     return {
         "camelyon16": BucketHost(camelyon.files()),
+        "trec_ct_2021": WebHost(trec.track()),
+        "clinicaltrials_2021": WebHost(trec.snapshot()),
+        "audited_trials": WebHost(trec.audit()),
         "mimic_iv_demo": PhysioNetHost(find_source("mimic_iv_demo").path, mimic.files()),
     }

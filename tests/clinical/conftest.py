@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from clinic import CREDENTIALS, open_clinic
+from clinic import CREDENTIALS, open_clinic, settings
 from hosts import Host
 
 from categories.catalog import find_task
@@ -80,7 +80,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Host]
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         hosts = open_clinic()
         (home / "config").mkdir()
-        (home / "config" / "sources.toml").write_text(QUICK, encoding="utf-8")
+        (home / "config" / "sources.toml").write_text(QUICK + settings(), encoding="utf-8")
         environ = {
             "HAB_SUITE_CONFIG": str(home / "config"),
             "HAB_SUITE_ENV_FILE": str(home / "none"),
