@@ -107,7 +107,7 @@ def make_ready(asset: Asset, root: Path, say: Say = lambda _: None) -> Derived:
         variant = "" if wheel else asset.stand_in
         folder = _derived(asset, root, variant)
         if not (folder / "done").exists():
-            say(f"{asset.title}: deriving the template, about three minutes, once per machine")
+            say(f"{asset.title}: deriving the template, a minute or two, once per machine")
             _derive(asset, folder, wheel)
     return Derived(folder, variant)
 

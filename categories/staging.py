@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from categories.assets import Derived, ready
+from categories.assets import AssetError, Derived, ready
 from categories.catalog import ROOT, folder_digest
 from categories.seed import case_key, fingerprint
 from categories.sources.readiness import sources_digest
@@ -100,7 +100,10 @@ def staged(request: StageRequest, cache: Path, cancel: threading.Event | None = 
     root = cache / "staged"
     root.mkdir(parents=True, exist_ok=True)
     clinical = request.edition == "clinical"
-    derived = None if clinical else ready(request.task.category, cache)
+    try:
+        derived = None if clinical else ready(request.task.category, cache)
+    except AssetError as error:
+        raise StagingError(str(error)) from None
     variant = sources_digest(request.task, Settings.load()) if clinical else derived.variant if derived else ""
     folder = root / request.cache_key(variant)
     with (root / f"{folder.name}.lock").open("w") as lock:

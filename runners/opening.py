@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from categories.assets import assets_folder, make_ready, needed
 from categories.catalog import all_tasks, find_task
 from categories.instruction import instruction_template
 from categories.spec import Category, Task
@@ -50,6 +51,9 @@ def open_place(
         say_reaped(reap(engine, cache.mounts, helper), say)
         boxes = {name: task_image(engine, task, cache, say) for name, task in tasks.items()}
         judges = {t.category.id: verifier_image(engine, t.category, cache, say) for t in tasks.values()}
+        if plan.edition == "synthetic":
+            for asset in needed(tuple({t.category.id: t.category for t in tasks.values()}.values())).values():
+                make_ready(asset, assets_folder(cache.root), say)
         wanted = {harness.agent for harness, _ in harnesses.values() if harness.agent}
         installed = {name: _install(opening, name, say) for name in sorted(wanted)}
         gateway = start_gateway(opening.gateway, engine, folder, lease, cache, say)

@@ -10,6 +10,7 @@ from importlib.metadata import packages_distributions
 
 import typer
 
+from categories.assets import assets_folder, needed, state
 from categories.catalog import load_catalog
 from containers.box import Engine, EngineError, EngineInfo
 from containers.build_host import ca_bundle
@@ -25,7 +26,7 @@ from runners.verify import verifier_files
 from suite.sourcing import source_checks
 
 FREE_GB = 20
-OPTIONAL = ("harness ", "source ")
+OPTIONAL = ("harness ", "source ", "asset ")
 """Checks of what a run may do without; marked ``--`` where it is not ready."""
 ROOMS = ("suite", "categories", "containers", "runners", "results", "verifiers_hidden")
 
@@ -69,6 +70,7 @@ def _checks() -> Iterator[Check]:
     if engine is not None:
         yield _disk(engine, cache)
         yield from _images(engine)
+    yield from _assets(cache)
     yield from _harnesses(cache)
     yield from _sources()
 
@@ -117,6 +119,16 @@ def _images(engine: Engine) -> Iterator[Check]:
         yield Check(f"image {role}", ok=True, detail=detail, repair="" if there else "`hab-suite build images`")
     count = ca_bundle().count(b"BEGIN CERTIFICATE")
     yield Check("certificates", ok=True, detail=f"{count} trusted by builds")
+
+
+def _assets(cache: Cache) -> Iterator[Check]:
+    for asset in needed(load_catalog()).values():
+        found = state(asset, assets_folder(cache.root))
+        known = {"ready": "fetched and derived", "fetched": "fetched; derived at its first use, a minute or two"}
+        detail = known.get(found, f"{asset.file} not fetched; without a registry a stand-in is used ({asset.stand_in})")
+        yield Check(
+            f"asset {asset.title}", found != "missing", detail, "" if found == "ready" else "`hab-suite build assets`"
+        )
 
 
 def _harnesses(cache: Cache) -> Iterator[Check]:

@@ -1,5 +1,6 @@
 """Errors that a user can mend: their message is all that is shown."""
 
+from categories.assets import AssetError
 from categories.catalog import CatalogError
 from categories.sources.errors import SourceError
 from categories.staging import StagingError
@@ -18,6 +19,7 @@ from suite.sourcing import NotReadyError
 
 EXPECTED = (
     AgentError,
+    AssetError,
     CatalogError,
     CompareError,
     EngineError,

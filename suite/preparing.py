@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import typer
 
+from categories.assets import assets_folder, make_ready, needed
 from categories.catalog import select_tasks
 from categories.staging import StageRequest, staged
 from containers import agents
@@ -44,9 +45,17 @@ def prepare(
 
 
 def build(what: Sequence[str]) -> int:
-    """Build the images of tasks and fetch the agents."""
-    engine, cache = DockerEngine(), default_cache()
-    globs = [word for word in what if word not in ("images", "agents")]
+    """Build the images of tasks, fetch what their generators stand on, and fetch the agents."""
+    cache = default_cache()
+    globs = [word for word in what if word not in ("images", "agents", "assets")]
+    if not what or "assets" in what or globs:
+        categories = tuple({task.category.id: task.category for task in select_tasks(globs)}.values())
+        for asset in needed(categories).values():
+            derived = make_ready(asset, assets_folder(cache.root), typer.echo)
+            typer.echo(f"{asset.title}  {derived.variant or asset.file}  {derived.folder.name}")
+    if list(what) == ["assets"]:
+        return 0
+    engine = DockerEngine()
     if not what or "images" in what or globs:
         for task in select_tasks(globs):
             typer.echo(f"{task.id}  {task_image(engine, task, cache, typer.echo)}")

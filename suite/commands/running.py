@@ -140,8 +140,8 @@ def prepare(
 
 def build(
     what: Annotated[
-        Words, typer.Argument(help="`images`, `agents`, or globs over task ids; everything without one.")
+        Words, typer.Argument(help="`assets`, `images`, `agents`, or globs over task ids; everything without one.")
     ] = None,
 ) -> None:
-    """Build images and fetch agent CLIs ahead of a run."""
+    """Build images, fetch assets and agent CLIs ahead of a run."""
     raise typer.Exit(load("suite.preparing:build")(what or []))

@@ -18,6 +18,7 @@ from categories.chest.cleaning.form import take_form, template_roots
 from categories.chest.cleaning.iodine import fill_junction, level_soft_tissue, remove_iodine, unstain_bone
 from categories.chest.cleaning.lungs import empty_lungs, widen_lingula
 from categories.chest.cleaning.masks import Scan
+from categories.chest.cleaning.phantom import phantom, phantom_roots
 from categories.chest.cleaning.streaks import body_of, damp_streaks
 from categories.chest.labels import ORGANS
 from categories.chest.template import FIELDS, Form
@@ -27,6 +28,7 @@ VOXEL_MM = (0.703125, 0.703125, 2.5)
 SMALL = (160, 160, 70)
 FAT_HU = (-150.0, -30.0)
 AIR_HU = -1000.0
+PHANTOM_AFFINE = np.array([[-0.703125, 0, 0, 180], [0, 0.703125, 0, -180], [0, 0, 2.5, -340], [0, 0, 0, 1]])
 
 
 def read_nifti(packed: bytes) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
@@ -96,16 +98,18 @@ def write_form(out: Path, form: Form) -> None:
 
 
 def main() -> None:
-    """Make the template from the wheel."""
-    out, wheel = Path(sys.argv[1]), Path(sys.argv[2])
-    scan, affine = read_scan(wheel)
-    hu, organs = clean(scan)
+    """Make the template from the wheel, or the phantom without one."""
+    out = Path(sys.argv[1])
+    if len(sys.argv) > 2:
+        scan, affine = read_scan(Path(sys.argv[2]))
+        (hu, organs), roots = clean(scan), template_roots(VOXEL_MM)
+    else:
+        (hu, organs), affine, roots = phantom(), PHANTOM_AFFINE, phantom_roots()
     write(out, "full", hu, organs, affine)
-    write_form(out, take_form(organs, VOXEL_MM, template_roots(VOXEL_MM)))
+    write_form(out, take_form(organs, VOXEL_MM, roots))
     few_hu, few_organs = shrink(hu, organs)
-    ratio = np.array([n / m for n, m in zip(hu.shape, SMALL, strict=True)])
     coarse = affine.copy()
-    coarse[:3, :3] = affine[:3, :3] * ratio
+    coarse[:3, :3] = affine[:3, :3] * [n / m for n, m in zip(hu.shape, SMALL, strict=True)]
     write(out, "small", few_hu, few_organs, coarse)
 
 
