@@ -19,6 +19,7 @@ NECK_MM = 32.0
 FIXED = (*BONES, "spinal_cord", "autochthon_left", "autochthon_right")
 
 Floats = NDArray[np.float64]
+Places = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -186,14 +187,14 @@ def move(
     forbidden = where(np.arange(256, dtype=np.uint8), BONES)
 
     def one(k: int) -> None:
-        inside, at = _sources(cage, posture, heart, k)
+        (x, y), at = _sources(cage, posture, heart, k)
         near = np.rint(at).astype(np.int64)
         found = torso.organs[near[0], near[1], near[2]]
         wrong = forbidden[found]
-        organs[:, :, k][inside] = np.where(wrong, 0, found)
+        organs[x, y, k] = np.where(wrong, 0, found)
         if not sketch:
             values = ndi.map_coordinates(torso.hu, at, order=1, mode="nearest", output=np.float32)
-            hu[:, :, k][inside] = np.where(wrong, SOFT, values)
+            hu[x, y, k] = np.where(wrong, SOFT, values)
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(one, range(0, torso.organs.shape[2], 1 + sketch)))
@@ -202,8 +203,8 @@ def move(
     return replace(torso, hu=hu, organs=organs)
 
 
-def _sources(cage: Cage, posture: Posture, heart: HeartChange | None, k: int) -> tuple[NDArray[np.bool_], Floats]:
-    """Return what slides of slice k of the film's chest, and the voxels (3, n) where the scan shows it."""
+def _sources(cage: Cage, posture: Posture, heart: HeartChange | None, k: int) -> tuple[Places, Floats]:
+    """Return which voxels (x, y) of slice k slide, and the places (3, n) where the scan shows what they will hold."""
     shape, step = cage.fixed.shape, cage.step_mm
     x, y = np.ogrid[: shape[0], : shape[1]]
     x, y = x - cage.centre[k, 0], y - cage.centre[k, 1]
@@ -216,8 +217,7 @@ def _sources(cage: Cage, posture: Posture, heart: HeartChange | None, k: int) ->
     angle, reach = _polar(x, y)
     share = reach / _at(cage.radius[k], angle)
     kept = share < 1
-    inside = np.zeros(shape[:2], bool)
-    inside[candidates[0][kept], candidates[1][kept]] = True
+    moved = (candidates[0][kept], candidates[1][kept])
     x, angle, share = x[kept], angle[kept], share[kept]
     way = posture.drop + posture.left_more * _ramp(x, 0, 40) + posture.flatten * np.clip(1 - share**2, 0, 1)
     foot = cage.dome - posture.drop / step
@@ -229,7 +229,7 @@ def _sources(cage: Cage, posture: Posture, heart: HeartChange | None, k: int) ->
     centre = cage.centre[low] * (1 - rest)[:, None] + cage.centre[low + 1] * rest[:, None]
     turned = angle * (2 * np.pi / ANGLES)
     at = np.stack([centre[:, 0] + share * outer * np.cos(turned), centre[:, 1] + share * outer * np.sin(turned), z])
-    return inside, np.clip(at, 0, np.array(shape)[:, None] - 1)
+    return moved, np.clip(at, 0, np.array(shape)[:, None] - 1)
 
 
 def _widen(x: Floats, heart: HeartChange, k: int) -> Floats:
@@ -254,7 +254,7 @@ def grown(mask: NDArray[np.bool_], voxels: int) -> NDArray[np.bool_]:
     return mask
 
 
-def _places(mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _places(mask: NDArray[np.bool_]) -> Places:
     """Return the first and second index of a slice's voxels, read in the order of memory."""
     y, x = np.nonzero(mask.T)
     return x, y

@@ -88,9 +88,9 @@ def take(scene: Scene, name: ViewName, rng: np.random.Generator, scale: Scale) -
         film += layer
         seen[track] = max(seen.get(track, 0.0), visibility(layer, film, eye.plate.pixel_mm))
     letter: Literal["L", "R"] = "L" if name == "LATERAL" or rng.random() < 0.6 else "R"
-    _mark(film, eye, letter, rng)
-    pixels = develop(film, eye.plate.pixel_mm, _exposure(name, rng), rng)
-    return View(name, _collimated(pixels, name, rng), eye.plate.pixel_mm, letter, seen)
+    picture = develop(film, eye.plate.pixel_mm, _exposure(name, rng), rng).astype(float)
+    _mark(picture, eye, letter, rng)
+    return View(name, _collimated(picture, name, rng), eye.plate.pixel_mm, letter, seen)
 
 
 def expose(scene: Scene, name: ViewName, eye: Eye, rng: np.random.Generator) -> Floats:
@@ -120,7 +120,7 @@ def _eye(scene: Scene, name: ViewName, rng: np.random.Generator, columns: int) -
     low, high = lungs[:, 0].min(0), lungs[:, 1].max(0)
     beam = BEAMS[name]
     grown = beam.source_mm / (beam.source_mm - beam.gap_mm - 0.5 * torso.hu.shape[1] * torso.spacing[1])
-    over, under, aside = rng.uniform(28, 40), rng.uniform(28, 45), rng.uniform(22, 32)
+    over, under, aside = rng.uniform(18, 26), rng.uniform(28, 45), rng.uniform(22, 32)
     across = (low[1], high[1]) if name == "LATERAL" else (low[0], high[0])
     aside += 18 if name == "LATERAL" else 0
     width, height = (across[1] - across[0] + 2 * aside) * grown, (high[2] - low[2] + over + under) * grown
@@ -160,7 +160,7 @@ def _exposure(name: ViewName, rng: np.random.Generator) -> Exposure:
     )
 
 
-def _collimated(pixels: NDArray[np.uint16], name: ViewName, rng: np.random.Generator) -> NDArray[np.uint16]:
+def _collimated(pixels: Floats, name: ViewName, rng: np.random.Generator) -> NDArray[np.uint16]:
     """Return the picture, black outside the collimator's edges where they lie inside it."""
     rows, columns = pixels.shape
     wide = rng.uniform(0, 0.022, 4) * (rng.random(4) < (0.6 if name == "AP" else 0.25))

@@ -6,9 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from categories.chest.labels import LEFT_LUNG, RIGHT_LUNG
-from categories.xray_report_correction.anatomy_upright import Torso
+from categories.xray_report_correction.anatomy_upright import Torso, dome_level
 
 Floats = NDArray[np.float64]
+
+
+LUNG_OF = {"right": RIGHT_LUNG, "left": LEFT_LUNG}
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Landmarks:
     """(2, 3): lowest and highest corner of the heart's box."""
     lungs: dict[str, Floats]
     """Side -> (2, 3) box of that lung."""
+    domes: dict[str, float]
+    """Side -> height of the diaphragm's top there."""
     notch: Floats
     """Upper edge of the breastbone."""
     stomach: Floats
@@ -62,7 +67,8 @@ def landmarks(torso: Torso) -> Landmarks:
         gullet=_line(torso, "esophagus"),
         carina=_carina(torso),
         heart=_box(_points(torso, "heart")),
-        lungs={"right": _box(_points(torso, *RIGHT_LUNG)), "left": _box(_points(torso, *LEFT_LUNG))},
+        lungs={side: _box(_points(torso, *names)) for side, names in LUNG_OF.items()},
+        domes={s: dome_level(torso, names) * torso.spacing[2] for s, names in LUNG_OF.items()},
         notch=top,
         stomach=_points(torso, "stomach").mean(0),
         width=float((body[-1] - body[0]) * torso.spacing[0]),

@@ -4,6 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
+from categories.xray_report_correction.film import DEPTH
+
 Floats = NDArray[np.float64]
 STROKES = {
     "L": (((0.0, 0.0), (0.0, 1.0)), ((0.0, 1.0), (0.55, 1.0))),
@@ -18,12 +20,12 @@ STROKES = {
     ),
 }
 """Lines of each letter: across and down, in heights of the letter."""
-LEAD = 9.0
-"""Path through the letter."""
+WHITE = 0.95
+"""Of the largest pixel value: lead, processed."""
 
 
 def add_marker(film: Floats, letter: str, place: tuple[float, float], height: float, tilt: float) -> None:
-    """Add a letter of a height (pixels) whose upper left is at (column, row), tilted by degrees, to line integrals."""
+    """Burn a letter of a height (pixels) into a picture, its upper left at (column, row), tilted by degrees."""
     size = int(height * 1.9)
     rows, columns = np.mgrid[0:size, 0:size].astype(float)
     nearest = np.full(rows.shape, np.inf)
@@ -42,4 +44,4 @@ def add_marker(film: Floats, letter: str, place: tuple[float, float], height: fl
     y, x = max(top, 0), max(left, 0)
     part = film[y : top + size, x : left + size]
     cut = lead[y - top : y - top + part.shape[0], x - left : x - left + part.shape[1]]
-    part[...] = part * (1 - cut) + np.maximum(part, LEAD) * cut
+    part[...] = part * (1 - cut) + WHITE * DEPTH * cut

@@ -9,6 +9,11 @@ from categories.xray_report_correction.projection import Eye
 Floats = NDArray[np.float64]
 
 
+def by(x: float, y: float, z: float) -> Floats:
+    """Return a way in space (mm): to the left, to the front, to the head."""
+    return np.array([x, y, z], float)
+
+
 def curve(knots: list[tuple[float, float, float]] | Floats, step_mm: float = 4.0) -> Floats:
     """Return a smooth line (n, 3) through the knots."""
     points = np.asarray(knots, float)
