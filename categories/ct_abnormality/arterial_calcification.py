@@ -26,7 +26,7 @@ def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
     surface = _Aorta(canvas)
     places: list[Facts] = []
     for number, site in enumerate(sites):
-        wanted = float((9.0 if number == 0 else 3.5) + 13.0 * rng.random() ** 2)
+        wanted = float((7.0 if number == 0 else 2.5) + 12.0 * rng.random() ** 2)
         places += _lay(canvas, rng, surface, site, wanted, float(rng.uniform(0.8, 1.6)))
     return _facts(places, ["curved along the wall", "several sites"])
 

@@ -27,8 +27,8 @@ def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
         names[1] = str(rng.choice(["LCX", "RCA"]))
     places: list[Facts] = []
     for number, name in enumerate(names):
-        shortest = 6.0 if number == 0 else 2.5
-        line = _stretch(rng, _artery(canvas, lines, name), float(shortest + 11.0 * rng.random() ** 2))
+        shortest = 5.5 if number == 0 else 2.0
+        line = _stretch(rng, _artery(canvas, lines, name), float(shortest + 10.0 * rng.random() ** 2))
         places.append(_lay(canvas, rng, line, name, float(rng.uniform(1.0, 1.9))))
     return _facts(places, ["follows an artery's course", "several plaques"])
 

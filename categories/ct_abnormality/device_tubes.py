@@ -37,7 +37,7 @@ def _pocket(canvas: Canvas, side: str) -> NDArray[np.float64] | None:
     i = int(bone[0].start + share * (bone[0].stop - bone[0].start))
     k = max(0, int(bone[2].start - 30 / canvas.spacing_mm[2]))
     j = skin(canvas, i, k)
-    return None if j is None else np.array([i, j, k]) * canvas.spacing_mm - np.array([0.0, 13.0, 0.0])
+    return None if j is None else np.array([i, j, k]) * canvas.spacing_mm - np.array([0.0, 12.0, 0.0])
 
 
 def _through_veins(canvas: Canvas, side: str) -> Points:
@@ -105,19 +105,38 @@ def _disc(
     hu: float,
 ) -> Facts:
     """Draw a flat body under the skin of the front: half width, half height, half thickness, mm."""
-    tilt = float(rng.uniform(0.15, 0.45)) * (1 if centre[0] > canvas.hu.shape[0] * canvas.spacing_mm[0] / 2 else -1)
     wide, tall, thick = half
-    box = canvas.box(centre / canvas.spacing_mm, (wide + 6, wide * 0.6 + thick + 6, tall + 6))
+    side, up = _slopes(canvas, centre)
+    reach = np.array([wide + 6, (abs(side) + abs(up)) * wide + thick + 8, tall + 6])
+    box = canvas.box(centre / canvas.spacing_mm, (float(reach[0]), float(reach[1]), float(reach[2])))
     x, y, z = (axis - c for axis, c in zip(canvas.mm(box), centre, strict=True))
-    deep = y + tilt * x - 0.12 * z
+    deep = (y - side * x - up * z) / float(np.sqrt(1 + side * side + up * up))
     rim = ((x / wide) ** 4 + (z / tall) ** 4) ** 0.25
-    depth = np.minimum((1 - rim) * min(wide, tall), thick - np.abs(deep))
+    # Rounded edges: far from the rim the faces are flat.
+    depth = (1 - (np.clip(rim, 0, None) ** 6 + (deep / thick) ** 4) ** 0.25) * thick
     # Pocket: a rim of fat and scar that keeps skin and muscle off.
     canvas.put(box, 0.8 * inside(depth + 2.5, 2.0) * (canvas.hu[box] < 130), -60.0)
     share = np.asarray(inside(depth, 0.7), np.float32)
     lay(canvas, box, share, hu)
     streaks(canvas, box, share, rng)
     return canvas.place(centre / canvas.spacing_mm, what, 2 * wide)
+
+
+def _slopes(canvas: Canvas, at: NDArray[np.float64]) -> tuple[float, float]:
+    """Return how the skin of the front rises to the left and to the head (mm per mm) near a point."""
+    i, _, k = np.round(at / canvas.spacing_mm).astype(int)
+    out = []
+    for axis, reach_mm in ((0, 20.0), (2, 20.0)):
+        step = np.zeros(3, int)
+        step[axis] = max(1, round(reach_mm / canvas.spacing_mm[axis]))
+        ends = []
+        for way in (-1, 1):
+            a, c = np.clip(np.array([i, k]) + way * step[[0, 2]], 0, [canvas.hu.shape[0] - 1, canvas.hu.shape[2] - 1])
+            found = skin(canvas, int(a), int(c))
+            ends.append(float(found) if found is not None else float("nan"))
+        rise = (ends[1] - ends[0]) * canvas.spacing_mm[1] / (2 * step[axis] * canvas.spacing_mm[axis])
+        out.append(round(float(np.clip(np.nan_to_num(rise), -0.9, 0.9)), 4))
+    return out[0], out[1]
 
 
 def pacemaker(canvas: Canvas, rng: np.random.Generator) -> list[Facts]:

@@ -14,7 +14,9 @@ from categories.ct_abnormality.canvas import Box, Canvas, Facts, States
 from categories.ct_abnormality.heart_shapes import Coarse, coarse, extent
 from categories.ct_abnormality.lung_texture import Field, distance, fractal, inside, smooth_step
 
-PRESENT_MM, GREY_MM, ORDINARY_MM = (12.5, 24.0), (8.8, 10.2), (4.5, 7.6)
+PRESENT_MM, GREY_MM, ORDINARY_MM = (13.0, 24.0), (9.0, 10.2), (4.5, 7.4)
+LEAST_MM, GREY_WITHIN_MM = 11.8, (8.5, 10.5)
+"""What must be left of a node where it yields to its neighbours."""
 NODE_HU = (32.0, 48.0)
 FAT_PLANE_MM, FAT_HU, PLEURA_MM = 1.8, -95.0, 9.0
 STATIONS = ("2R/4R", "4L", "5", "6", "7", "8", "10R", "10L", "axilla right", "axilla left", "3A")
@@ -220,36 +222,49 @@ def _paint(canvas: Canvas, rng: np.random.Generator, node: Node, station: str, *
     )
 
 
-def _short_axis(canvas: Canvas, body: NDArray[np.float32]) -> float:
-    """Return the diameter of the largest circle that fits into the node in its widest cross-section, mm."""
-    inner = body > 0.5
-    plane = int(inner.sum((0, 1)).argmax())
-    if not inner[:, :, plane].any():
+def _short_axis(canvas: Canvas, body: Field) -> float:
+    """Return the short axis (mm) of the ellipse with the spread of a node's largest cross-section."""
+    plane = body[:, :, int(body.sum((0, 1)).argmax())].astype(np.float64)
+    total = float(plane.sum())
+    if total < 0.5:
         return 0.0
-    fit = ndimage.distance_transform_edt(np.pad(inner[:, :, plane], 1), canvas.spacing_mm[:2]).max()
-    return float(2 * fit - canvas.spacing_mm[0])
+    x = np.arange(plane.shape[0])[:, None] * canvas.spacing_mm[0]
+    y = np.arange(plane.shape[1])[None, :] * canvas.spacing_mm[1]
+    dx, dy = x - float((plane * x).sum()) / total, y - float((plane * y).sum()) / total
+    xx, yy, xy = (float((plane * part).sum()) / total for part in (dx * dx, dy * dy, dx * dy))
+    xx, yy = xx - canvas.spacing_mm[0] ** 2 / 12, yy - canvas.spacing_mm[1] ** 2 / 12
+    least = (xx + yy) / 2 - float(np.sqrt(((xx - yy) / 2) ** 2 + xy * xy))
+    return 4 * float(np.sqrt(max(least, 0.0)))
 
 
-def _draw(canvas: Canvas, rng: np.random.Generator, sizes: list[float], fatty: float, signs: list[str]) -> Facts:
+def _draw(
+    canvas: Canvas, rng: np.random.Generator, sizes: list[float], fatty: float, within: tuple[float, float]
+) -> list[Facts]:
+    """Draw nodes of these sizes; the first has a short axis between the two numbers, none has a longer one (mm)."""
     chest = survey(canvas)
     places: list[Facts] = []
-    facts: Facts = {"measure": 0.0, "unit": "mm", "places": places, "signs": signs}
-    if chest is None:
-        return facts
     order = [str(name) for name in rng.permutation(np.array(STATIONS))]
     # Subcarinal and right paratracheal nodes are the common ones.
     first = [name for name in ("7", "2R/4R") if rng.random() < 0.6]
     order = first + [name for name in order if name not in first]
-    for short in sizes:
+    for short in sizes if chest is not None else []:
         for station in list(order):
-            order.remove(station)
-            centre = _site(canvas, chest, rng, station, short)
-            node = _node(canvas, rng, centre, short) if centre is not None else None
+            centre = _site(canvas, chest, rng, station, short) if chest is not None else None
+            if centre is None:
+                continue
+            node = _node(canvas, rng, centre, short)
             # Next to a vessel too little of a node may be left: another station then.
-            if node is not None and _short_axis(canvas, node.body) > 0.86 * short:
+            size = _short_axis(canvas, node.body)
+            if (places or size > within[0]) and 0.8 * short < size < within[1]:
                 places.append(_paint(canvas, rng, node, station, fatty=bool(rng.random() < fatty)))
+                order.remove(station)
                 break
-    return facts | {"measure": max((place["size_mm"] for place in places), default=0.0)}
+    return places
+
+
+def _facts(places: list[Facts], signs: list[str]) -> Facts:
+    largest = max((place["size_mm"] for place in places), default=0.0)
+    return {"measure": largest, "unit": "mm", "places": places, "signs": signs}
 
 
 def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
@@ -259,20 +274,26 @@ def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
     count = int(rng.choice([1, 2, 3, 4, 5], p=[0.12, 0.28, 0.28, 0.2, 0.12]))
     largest = float(low * (high / low) ** (rng.random() ** 1.3))
     sizes = [largest] + [float(rng.uniform(0.55, 0.95)) * largest for _ in range(count - 1)]
-    return _draw(
-        canvas, rng, sizes, 0.0, ["short axis over the threshold", "no fatty hilum", "rounded, in a plane of fat"]
-    )
+    places = _draw(canvas, rng, sizes, 0.0, (LEAST_MM, 40.0))
+    for larger in (low * 1.1, low * 1.25, low * 1.4):
+        if not places:
+            places = _draw(canvas, rng, [larger], 0.0, (LEAST_MM, 40.0))
+    return _facts(places, ["short axis over the threshold", "no fatty hilum", "rounded, in a plane of fat"])
 
 
 def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
     """Draw nodes about the threshold."""
     del states
     sizes = [float(rng.uniform(*GREY_MM)), *(float(rng.uniform(*ORDINARY_MM)) for _ in range(int(rng.integers(0, 3))))]
-    return _draw(canvas, rng, sizes, 0.1, ["about the threshold"])
+    places = _draw(canvas, rng, sizes, 0.1, GREY_WITHIN_MM)
+    for other in (9.2, 9.8, 10.4):
+        if not places:
+            places = _draw(canvas, rng, [other], 0.1, GREY_WITHIN_MM)
+    return _facts(places, ["about the threshold"])
 
 
 def lookalike(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
     """Draw as many nodes of ordinary size."""
     del states
     sizes = [float(rng.uniform(*ORDINARY_MM)) for _ in range(int(rng.integers(2, 6)))]
-    return _draw(canvas, rng, sizes, 0.35, ["ordinary size"])
+    return _facts(_draw(canvas, rng, sizes, 0.35, (2.0, 7.6)), ["ordinary size"])
