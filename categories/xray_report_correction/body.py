@@ -23,12 +23,12 @@ DAYS: dict[Setting, tuple[int, ...]] = {
 VIEWS: dict[Setting, tuple[ViewName, ...]] = {"pa": ("PA", "LATERAL"), "ap": ("AP",)}
 
 
-def embody(rng_of: Generator, story: Story) -> list[Study]:
-    """Return the studies as they really are, the target last."""
+def embody(rng_of: Generator, story: Story, attempt: int = 0) -> list[Study]:
+    """Return the studies as they really are, the target last; another attempt puts the lesions elsewhere."""
     states = [*story.real, story.truth]
     studies = _empty(rng_of("visits"), story.setting, len(states))
     for name, kind in load_kinds().items():
-        rng = rng_of("body", name)
+        rng = rng_of("body", attempt, name)
         path = [held.get(name) for held in states]
         tracks = _tracks(rng, path)
         extents = _extents(rng, kind, path, tracks, story.steps.get(name, 0))

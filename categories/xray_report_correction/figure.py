@@ -16,7 +16,7 @@ from PIL import Image
 
 WIDTH = 62
 """Characters a line of text."""
-LINE_EM = 0.0152
+LINE_INCH, GAP_INCH = 0.145, 0.06
 MOST_PX = 700
 RIGHT, WRONG, PLAIN = "#1a7f37", "#c0392b", "#222222"
 Piece = tuple[str, str]
@@ -31,9 +31,12 @@ def draw_figure(public: Path, gold: Path | None, out: Path, submission: Path | N
     columns = _columns(draft, truth, _handed_in(submission, draft) if submission else None)
     views = [(study, sorted(study.glob("view_*"))) for study in studies]
     wide = max(sum(len(files) for _, files in views), 2)
-    figure = Figure(figsize=(max(4.0 * min(wide, 4), 4.2 * len(columns)), 13), layout="constrained")
-    halves = figure.add_gridspec(2, 1, height_ratios=(1, 1.25))
     rows, across = 1 + (wide - 1) // 4, min(wide, 4)
+    if len(studies) > 1:
+        columns = [("Last earlier findings", _sentences(studies[-2])), *columns]
+    heights = (3.4 * rows, 0.4 + max(_height(pieces) for _, pieces in columns))
+    figure = Figure(figsize=(max(3.6 * across, 4.2 * len(columns)), sum(heights)), layout="constrained")
+    halves = figure.add_gridspec(2, 1, height_ratios=heights)
     grid = halves[0].subgridspec(rows, across)
     cells = [figure.add_subplot(grid[number // across, number % across]) for number in range(rows * across)]
     for axes in cells:
@@ -43,11 +46,9 @@ def draw_figure(public: Path, gold: Path | None, out: Path, submission: Path | N
         axes.imshow(_pixels(path), cmap="gray", vmin=0, vmax=255)
         target = " (target)" if study == studies[-1] else ""
         axes.set_title(f"{study.name} {path.name}{target}", fontsize=8)
-    if len(studies) > 1:
-        columns = [("Last earlier findings", _sentences(studies[-2])), *columns]
     beside = halves[1].subgridspec(1, len(columns))
     for number, (title, pieces) in enumerate(columns):
-        _write(figure.add_subplot(beside[0, number]), title, pieces)
+        _write(figure.add_subplot(beside[0, number]), title, pieces, heights[1] - 0.4)
     figure.savefig(out, dpi=90, pil_kwargs={"optimize": True})
 
 
@@ -138,11 +139,20 @@ def _pixels(path: Path) -> NDArray[np.float64]:
     return np.asarray(pixels[:rows, :columns].reshape(rows // step, step, columns // step, step).mean((1, 3)))
 
 
-def _write(axes: Axes, title: str, pieces: list[Piece]) -> None:
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text.replace("$", r"\$"), WIDTH) or [""]
+
+
+def _height(pieces: list[Piece]) -> float:
+    return sum(LINE_INCH * len(_wrapped(text)) + GAP_INCH for text, _ in pieces)
+
+
+def _write(axes: Axes, title: str, pieces: list[Piece], height: float) -> None:
+    """Write sentences under one another; ``height`` is the column's, in inches."""
     axes.axis("off")
     axes.set_title(title, fontsize=10, loc="left", fontweight="bold")
     level = 1.0
     for text, colour in pieces:
-        wrapped = textwrap.wrap(text.replace("$", r"\$"), WIDTH) or [""]
-        axes.text(0, level, "\n".join(wrapped), fontsize=7.5, color=colour, va="top", transform=axes.transAxes)
-        level -= LINE_EM * 1.75 * len(wrapped) + 0.006
+        lines = _wrapped(text)
+        axes.text(0, level, "\n".join(lines), fontsize=7.5, color=colour, va="top", transform=axes.transAxes)
+        level -= (LINE_INCH * len(lines) + GAP_INCH) / height
