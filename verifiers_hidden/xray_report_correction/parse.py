@@ -93,7 +93,7 @@ def _claims_of(head: Head) -> list[Claim]:
     for words in instances:
         every = [*shared, *words]
         slots, soft = _values(every)
-        denied = any(item.kind == "negation" for item in words)
+        denied = any(item.kind == "negation" and item.text.startswith("none") for item in words)
         for finding, status, weak in _status(head, every, slots, denied):
             sides = slots.get("side", frozenset())
             kept = {name: values for name, values in slots.items() if name not in ("side", "state")}

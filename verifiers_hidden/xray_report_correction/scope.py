@@ -46,7 +46,7 @@ def _without_former(clause: list[Item]) -> list[Item]:
             former = True
         elif item.kind in ("weak", "verb", "now", "negation", *HEADS):
             former = False
-        if not (former and item.kind in SLOTS):
+        if not (former and item.kind in SLOTS and item.kind != "side"):
             kept.append(item)
     return kept
 
@@ -54,6 +54,8 @@ def _without_former(clause: list[Item]) -> list[Item]:
 def _is_head(clause: list[Item], place: int) -> bool:
     """Tell whether an item is spoken of: lungs, ribs or pleura behind a preposition are only where something is."""
     item = clause[place]
+    if item.value == "costophrenic":
+        return not any(other.text.startswith("blunt") for other in clause)
     if item.kind != "anatomy" or item.value not in ("lungs", "pleura", "ribs", "vessels"):
         return True
     for earlier in reversed(clause[:place]):
@@ -137,6 +139,8 @@ def _share(clause: list[Item], heads: list[Head]) -> None:
             head.after += [_shared(item) for item in told if item.kind not in head.kinds()]
     for head, following in pairwise(heads):
         between = clause[head.place + 1 : following.place]
+        if any(item.kind == "explains" for item in between):
+            following.before += [_shared(item) for item in (*head.before, *head.after) if item.kind in SLOTS]
         if between and all(item.kind in ("weak", "article") or item.text == "the" for item in between):
             given = [item for item in head.before if item.kind in SLOTS]
             following.before += [_shared(item) for item in given if item.kind not in following.kinds()]
