@@ -191,7 +191,8 @@ def _node(canvas: Canvas, rng: np.random.Generator, centre: NDArray[np.float64],
     blend = np.clip(1 - np.abs(border - depth - 1.0) / PLEURA_MM, 0, 1)
     cover = np.maximum(border, depth + 1.0) + blend * blend * PLEURA_MM / 4
     over_lung = inside(cover - 0.5, 1.2) * lung * (depth > -PLEURA_MM)
-    in_fat = inside(depth + FAT_PLANE_MM, 1.6) * ~lung * (canvas.hu[box] > FAT_HU)
+    plane = np.clip(FAT_PLANE_MM * (0.8 + 0.7 * fractal(rng, axes, 12.0, octaves=1)), 0.2, 3.0)
+    in_fat = inside(depth + plane, 1.6) * ~lung * (canvas.hu[box] > FAT_HU)
     sleeve = np.maximum(over_lung, 0.9 * in_fat * smooth_step(apart, 0.0, 1.2))
     body = inside(np.minimum(depth, apart - 0.8), 0.9)
     hilum = ((u - 0.35 * half[0]) / (0.42 * half[0])) ** 2 + (v / (0.5 * half[1])) ** 2 + (z / (0.6 * half[2])) ** 2

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from categories.chest.labels import BONES, ORGANS, where
+from categories.chest.labels import BONES, ORGANS, VESSELS, where
 from categories.ct_abnormality.canvas import Box, Canvas, Facts, States
 from categories.ct_abnormality.heart_shapes import FAR_MM, Coarse, centroids, coarse, extent, soft
 from categories.ct_abnormality.lung_texture import Field, fractal, inside, smooth_step
@@ -58,6 +58,9 @@ def _shell(canvas: Canvas, rng: np.random.Generator, thick_mm: float, hu: float)
         return facts
     view = coarse(canvas, heart_box, 2.2)
     outside = -view.depth(where(view.organs, ["heart"]))
+    # Gaps between heart and great vessels are inside the silhouette: no shell there.
+    whole = ndimage.binary_closing(where(view.organs, VESSELS), iterations=3)
+    beyond = np.minimum(-view.depth(np.asarray(whole)), outside)
     thickness = _thickness(rng, view, thick_mm, fat=hu < 0)
     walls = np.minimum(-view.depth(where(view.organs, BONES)) - 4.0, _clear_of(view) + 1.0)
     depth = np.minimum(thickness - outside, walls).astype(np.float32)
@@ -69,8 +72,8 @@ def _shell(canvas: Canvas, rng: np.random.Generator, thick_mm: float, hu: float)
     heart = canvas.organs[box] == ORGANS["heart"]  # its mask has steps: the border is where the smoothed distance is 0
     free = np.maximum(smooth_step(fatty, 18.0, -22.0), heart | _is_lung(canvas, box))
     room = (heart | soft(canvas, box)) * free
-    fine, apart = view.spread(depth, box), view.spread(outside, box)
-    alpha = inside(fine, 1.0) * smooth_step(apart, -0.9, 0.9) * room
+    fine, apart = view.spread(depth, box), view.spread(beyond, box)
+    alpha = inside(fine, 1.0) * np.maximum(smooth_step(apart, -0.9, 0.9), _is_lung(canvas, box)) * room
     if hu > 0:
         shell = smooth_step(fine, -BAG_MM - 0.8, -BAG_MM) * room * (apart > 1) * (fine > -BAG_MM - 1)
         canvas.put(box, 0.85 * shell, BAG_HU)

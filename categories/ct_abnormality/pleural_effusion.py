@@ -61,10 +61,12 @@ def cavity(canvas: Canvas, side: str) -> Cavity | None:
 def layer(canvas: Canvas, rng: np.random.Generator, space: Cavity, thick_mm: float, collapse_mm: float) -> Facts:
     """Lay fluid of a greatest depth into a cavity and return what was laid."""
     top = float(np.clip(0.32 + 0.009 * thick_mm + rng.uniform(-0.05, 0.08), 0.3, 0.9))
-    profile = smooth_step(space.height, top, top - rng.uniform(0.22, 0.34))
     climb, reach = float(rng.uniform(0.25, 0.45)) * min(thick_mm, 40.0), float(rng.uniform(9.0, 16.0))
     near = 1 / (1 + (np.maximum(space.wall, 0) / reach) ** 2)
     axes = space.view.axes
+    # The fluid's upper end is a meniscus too: it reaches higher along the wall.
+    height = space.height - 0.09 * near + 0.025 * fractal(rng, axes, 45.0)
+    profile = smooth_step(height, top - 0.04, top - float(rng.uniform(0.26, 0.38)))
     level = space.back + (thick_mm - 0.5 * climb) * profile + climb * (near - 0.5 * (1 - near)) * profile
     depth = (level - axes[1] + min(1.5, 0.08 * thick_mm) * fractal(rng, axes, 45.0)).astype(np.float32)
     # Fluid enters the fissure as a wedge that thins out ahead of the level.
@@ -83,8 +85,11 @@ def layer(canvas: Canvas, rng: np.random.Generator, space: Cavity, thick_mm: flo
     canvas.put(box, alpha, hu)
     canvas.occupy(box, alpha > 0.3)
     voxel = float(np.prod(canvas.spacing_mm))
-    where_most = np.unravel_index(int(np.argmax(np.where(alpha > 0.9, fine, -FAR_MM))), fine.shape)
-    centre = np.array([p.start for p in box]) + np.array(where_most)
+    plane = int(alpha.sum((0, 1)).argmax())
+    where_most = np.unravel_index(
+        int(np.argmax(np.where(alpha[:, :, plane] > 0.9, fine[:, :, plane], -FAR_MM))), fine.shape[:2]
+    )
+    centre = np.array([p.start for p in box]) + np.append(where_most, plane)
     return {
         "side": space.side,
         "hu": round(hu, 1),
@@ -101,8 +106,10 @@ def _room(canvas: Canvas, box: Box, space: Cavity) -> Field:
     lung = where(canvas.organs[box], names)
     steps = max(1, round(RIM_MM / canvas.spacing_mm[0]))
     plane = np.ones((2 * steps + 1, 2 * steps + 1, 1), bool)
-    rim = ndimage.maximum_filter(lung, footprint=plane) & (canvas.hu[box] < -130)
-    return np.asarray(lung | rim, np.float32)
+    wide = ndimage.maximum_filter(lung, footprint=plane) & (canvas.hu[box] < -130)
+    # Voxels that lung and wall share: left as they are, they would draw a dotted dark line round the fluid.
+    shared = ndimage.maximum_filter(lung, (3, 3, 3)) & (canvas.hu[box] < -15)
+    return np.asarray(lung | wide | shared, np.float32)
 
 
 def _compress(canvas: Canvas, box: Box, depth: Field, room: Field, collapse_mm: float) -> None:
