@@ -5,6 +5,7 @@ import json
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -103,6 +104,31 @@ def read_index(fetcher: Fetcher, remote: Remote) -> list[Member]:
         )
         for info in infos
     ]
+
+
+def match(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
+    """Return wanted path ends -> names of members that end so; of several the first.
+
+    Raises:
+        SourceError: a wanted name would leave the folder it is unpacked to.
+    """
+    by_file: dict[str, list[str]] = {}
+    for name in names:
+        by_file.setdefault(name.rpartition("/")[2], []).append(name)
+    found: dict[str, str] = {}
+    for end in wanted:
+        if any(part in ("", ".", "..") for part in end.split("/")):
+            raise SourceError(f"{end!r} is no name of a member")
+        for name in by_file.get(end.rpartition("/")[2], []):
+            if f"/{name}".endswith(f"/{end}"):
+                found.setdefault(end, name)
+    return found
+
+
+def choose(members: list[Member], wanted: Iterable[str]) -> dict[str, Member]:
+    """Return wanted path ends -> members."""
+    by_name = {member.name: member for member in members}
+    return {end: by_name[name] for end, name in match(by_name, wanted).items()}
 
 
 def save_index(members: list[Member], remote: Remote, file: Path) -> None:

@@ -1,6 +1,7 @@
 """What ``prepare`` of the clinical edition is given: files of sources by name, fetched once and verified."""
 
 import hashlib
+import shutil
 import zipfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -59,7 +60,7 @@ class Shelf:
         return self.fetcher(spec).list(prefix)
 
     def members(self, source: str, archives: Sequence[str], wanted: Iterable[str]) -> dict[str, Path]:
-        """Return members of a source's zip archives by their file name (without folders), those that exist.
+        """Return members of a source's zip archives, those that exist, by the end of their path (``b/a.xml``).
 
         Only the directory of each archive and the members themselves are fetched.
         """
@@ -70,6 +71,14 @@ class Shelf:
                 found |= self._members_of(spec, name, left)
                 left -= set(found)
         return found
+
+    def unpacked(self, source: str, name: str, wanted: Sequence[str]) -> dict[str, Path]:
+        """Return members of an archive; a copy on this machine may hold them unpacked."""
+        folder = self.settings.folder(find_source(source))
+        if folder is not None and not (folder / name).is_file():
+            roots = (folder, folder / name.removesuffix(".zip"))
+            return {file: root / file for root in roots for file in wanted if (root / file).is_file()}
+        return self.members(source, [name], wanted)
 
     def accepted(self, source: str) -> bool:
         """Whether the user has accepted a source's terms: what an optional source depends on."""
@@ -168,12 +177,11 @@ class Shelf:
         if len(found) == len(wanted):
             return found
         with held(self._lock(spec, name)):
-            members = self._index(spec, name)
-            chosen = {m.name.rpartition("/")[2]: m for m in members}
-            todo = {file: chosen[file] for file in wanted if file in chosen and not (place / file).is_file()}
+            chosen = archive.choose(self._index(spec, name), wanted)
+            todo = {file: member for file, member in chosen.items() if not (place / file).is_file()}
             if todo:
                 self._fetch_members(spec, name, todo, place)
-        return found | {file: place / file for file in wanted if file in chosen}
+        return {file: place / file for file in chosen}
 
     def _index(self, spec: SourceSpec, name: str) -> list[archive.Member]:
         file = self._folder(spec) / "indexes" / f"{name}.json"
@@ -227,13 +235,10 @@ def _unpack_local(path: Path, wanted: set[str], place: Path) -> dict[str, Path]:
     """Unpack members of an archive on this machine into the cache."""
     found = {}
     with zipfile.ZipFile(path) as opened:
-        for info in opened.infolist():
-            file = info.filename.rpartition("/")[2]
-            if file in wanted:
-                place.mkdir(parents=True, exist_ok=True)
-                fresh = place / f"{file}.new"
-                with opened.open(info) as inner, fresh.open("wb") as out:
-                    while block := inner.read(1 << 20):
-                        out.write(block)
-                found[file] = fresh.replace(place / file)
+        for file, name in archive.match(opened.namelist(), wanted).items():
+            (place / file).parent.mkdir(parents=True, exist_ok=True)
+            fresh = place / f"{file}.new"
+            with opened.open(name) as inner, fresh.open("wb") as out:
+                shutil.copyfileobj(inner, out, 1 << 20)
+            found[file] = fresh.replace(place / file)
     return found

@@ -1,9 +1,10 @@
 """All sources at once, on this machine, in miniature: what the clinical edition of every category is prepared from."""
 
 import camelyon
+import ehrshot
 import mimic
 import trec
-from hosts import BucketHost, Host, PhysioNetHost, WebHost
+from hosts import BucketHost, Host, PhysioNetHost, RedivisHost, WebHost
 
 from categories.sources.spec import find_source
 
@@ -28,5 +29,8 @@ def open_clinic() -> dict[str, Host]:
         "trec_ct_2021": WebHost(trec.track()),
         "clinicaltrials_2021": WebHost(trec.snapshot()),
         "audited_trials": WebHost(trec.audit()),
+        "ehrshot": RedivisHost(
+            find_source("ehrshot").path, {ehrshot.ARCHIVE: ehrshot.archive()}, token=CREDENTIALS["REDIVIS_API_TOKEN"]
+        ),
         "mimic_iv_demo": PhysioNetHost(find_source("mimic_iv_demo").path, mimic.files()),
     }
