@@ -75,10 +75,12 @@ def _sac_depth(
     fixed = where(canvas.organs[box], FIXED)
     apart = ndimage.distance_transform_edt(~fixed, canvas.spacing_mm) if fixed.any() else np.full(fixed.shape, 1e3)
     aorta = centroids(canvas, ["aorta"], 3.0)
-    behind = np.interp(axes[2].ravel(), aorta[:, 2], aorta[:, 1]) if len(aorta) else y0.ravel() - radius_mm
+    behind = np.interp(axes[2].ravel(), line[:, 2], line[:, 1]) - 9.0
+    if len(aorta):  # higher up the ascending aorta draws the middle forward
+        behind = np.minimum(behind, np.interp(axes[2].ravel(), aorta[:, 2], aorta[:, 1]))
     depth = np.minimum(np.minimum(depth, 0.9 * apart - 1.2), axes[1] - behind[None, None, :] - 1.0)
     blur = np.minimum(1.6 / np.array(canvas.spacing_mm), 2.5)
-    return box, ndimage.gaussian_filter(depth, (blur[0], blur[1], 0)).astype(np.float32)
+    return box, ndimage.gaussian_filter(depth, (blur[0], blur[1], 0.5)).astype(np.float32)
 
 
 def _fill_stomach(canvas: Canvas, rng: np.random.Generator, box: Box, depth: Field, wall_mm: float, gas: float) -> None:

@@ -46,14 +46,16 @@ def survey(canvas: Canvas) -> Chest | None:
     tube = where(view.organs, ["trachea"])
     aorta = where(view.organs, ["aorta"])
     i, j, k = (axis.ravel() for axis in view.axes)
+    top = float(k[np.flatnonzero(aorta.any((0, 1)))[-1]]) if aorta.any() else 0.0
     centres: list[NDArray[np.float64]] = []
     fork = None
     for plane in np.flatnonzero(tube.any((0, 1)))[::-1]:
-        _, parts = ndimage.label(tube[:, :, plane])
-        spot = np.argwhere(tube[:, :, plane]).mean(0)
-        wide = np.ptp(np.argwhere(tube[:, :, plane])[:, 0]) * view.spacing_mm[0]
-        here = np.array([i[int(spot[0])], j[int(spot[1])], k[plane]])
-        if (parts > 1 or wide > 32) and len(centres) > 2:
+        parts, _ = ndimage.label(tube[:, :, plane])
+        sizes = np.bincount(parts.ravel())[1:]
+        spots = np.argwhere(tube[:, :, plane])
+        here = np.array([i[int(spots[:, 0].mean())], j[int(spots[:, 1].mean())], k[plane]])
+        halved = (sizes > 0.25 * sizes.sum()).sum() > 1 or np.ptp(spots[:, 0]) * view.spacing_mm[0] > 32
+        if halved and k[plane] < top - 8:
             fork = here
             break
         centres.append(here)
@@ -62,7 +64,6 @@ def survey(canvas: Canvas) -> Chest | None:
     named = [name for name in ORGANS if name not in ("background", "body", "fat") and not name.startswith("lung")]
     lung = where(view.organs, LOBES)
     clear = -view.depth(where(view.organs, named) | _gas(view.hu, lung) | _bronchi(canvas, view))
-    top = float(k[np.flatnonzero(aorta.any((0, 1)))[-1]])
     return Chest(view, centres[-1] if fork is None else fork, top, clear, view.depth(lung))
 
 
@@ -85,7 +86,7 @@ def _bronchi(canvas: Canvas, view: Coarse) -> NDArray[np.bool_]:
 def _target(chest: Chest, rng: np.random.Generator, station: str) -> tuple[NDArray[np.float64], float]:
     """Return about where a mediastinal or hilar station is, and how far from there a node may lie."""
     x, y, z = chest.fork
-    arch = chest.arch
+    arch = max(chest.arch, z + 12)  # where the arch is found low, stations above the fork keep some height
     at = {
         "2R/4R": (x - 17, y + 10, rng.uniform(z + 8, arch + 4)),
         "4L": (x + 19, y - 2, rng.uniform(z + 4, z + 16)),
