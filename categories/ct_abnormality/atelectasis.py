@@ -16,6 +16,7 @@ from categories.ct_abnormality.lung_strokes import (
     hilum_mm,
     paint,
     polyline_depth,
+    soft_lung,
     to_mm,
 )
 from categories.ct_abnormality.lung_texture import Axes, Field, fine_axes, fineness, fractal, inside, pool, smooth_step
@@ -175,7 +176,8 @@ def _wedge(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, length: float
     ijk = lungs.pick(rng, rear & (lungs.height > 0.15) & (lungs.height < 0.45))
     base = to_mm(canvas, ijk)
     hilum = hilum_mm(canvas, lungs, ijk)
-    way = (hilum - base) / np.sqrt((hilum - base) @ (hilum - base))
+    way = (hilum - base) * np.array([1, 1, 0.4])
+    way /= np.sqrt(way @ way)
     centre, tip = base + way * length * 0.35, base + way * length
     lobe = int(lungs.lobe[lungs.at(ijk)]) or None
     pull = float(rng.uniform(6, 10))
@@ -190,7 +192,9 @@ def _wedge(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, length: float
     cone = polyline_depth(axes, line, [radius * 1.25, radius * 0.9, radius * 0.45, 0.5], reach_mm=radius)
     depth = cone + np.float32(0.1 * radius) * fractal(rng, axes, 18.0)
     hu = float(rng.uniform(38, 62))
-    weight = paint(canvas, box, fine, np.asarray(depth, np.float32) * np.float32(0.75), hu, lobe=lobe)
+    weight = paint(
+        canvas, box, fine, np.asarray(depth, np.float32) * np.float32(0.75), hu, lung=soft_lung(canvas, box, lobe)
+    )
     lines, radii = bronchogram(rng, base + way * length * 0.45, tip, length * 0.42, int(rng.integers(3, 6)), crowd=0.35)
     for points, widths in zip(lines, radii, strict=True):
         part = around(canvas, points, max(widths) + 1)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from categories.chest.labels import ORGANS
-from categories.ct_abnormality.canvas import Canvas, Facts, States
+from categories.ct_abnormality.canvas import Box, Canvas, Facts, States
 from categories.ct_abnormality.lung_strokes import (
     NOISE_SD_HU,
     Place,
@@ -24,6 +24,10 @@ from categories.ct_abnormality.lungs import Lungs, survey
 YES_MM, GREY_MM = (28.0, 75.0), (9.0, 14.0)
 AIR_HU = -965.0
 HALO_MM = 9.0
+BORDER_MM = 2.5
+"""The smallest detail of the borders drawn here."""
+WIDE_RIM = 12
+"""Voxels in plane that slices through the top of the diaphragm share with it."""
 
 
 def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
@@ -67,7 +71,7 @@ def _consolidation(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, size:
     centre = to_mm(canvas, ijk)
     lobe = int(lungs.lobe[lungs.at(ijk)]) or None
     box = canvas.box(ijk, radius * 1.75 + (HALO_MM if halo else 0))
-    fine = fineness(canvas, 1.4)
+    fine = fineness(canvas, BORDER_MM)
     axes = fine_axes(canvas, box, fine)
     stretch = np.clip(1 + 0.15 * rng.standard_normal(3), 0.75, 1.35)
     depth = body_depth(rng, axes, centre, radius, rough=0.2, stretch=stretch, grain=1.0)
@@ -81,7 +85,7 @@ def _consolidation(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, size:
         canvas.add(box, haze * np.float32(0.28) * np.clip(hu - whole, 0, None))
     ragged = depth * np.float32(0.5 if size < 16 else 0.3)
     texture = pool(np.asarray(hu + 7 * fractal(rng, axes, 9.0), np.float32), fine)
-    weight = paint(canvas, box, fine, ragged, texture, lobe=lobe)
+    weight = paint(canvas, box, fine, ragged, texture, lung=soft_lung(canvas, box, lobe))
     air = _air(canvas, rng, lungs, ijk, radius) if size > 16 else 0.0
     gap = float(lungs.depth_mm[lungs.at(ijk)]) - radius
     return canvas.place(
@@ -117,11 +121,15 @@ def _air(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, ijk: Point, rad
     return volume
 
 
+def _sampled(lungs: Lungs) -> Box:
+    """Return the voxels at the points of the coarse map."""
+    i, j, k = (slice(b.start + s // 2, b.stop, s) for b, s in zip(lungs.box, lungs.step, strict=True))
+    return i, j, k
+
+
 def _fat_pad(canvas: Canvas, rng: np.random.Generator, lungs: Lungs) -> Place:
     """Draw fat in the angle between heart and diaphragm."""
-    step = lungs.step
-    part = tuple(slice(b.start + s // 2, b.stop, s) for b, s in zip(lungs.box, step, strict=True))
-    heart = canvas.organs[part] == ORGANS["heart"]
+    heart = canvas.organs[_sampled(lungs)] == ORGANS["heart"]
     low = np.flatnonzero(heart.any((0, 1)))
     floor = int(low[0]) if len(low) else 0
     rows = np.flatnonzero(heart.any((0, 2)))
@@ -134,12 +142,13 @@ def _fat_pad(canvas: Canvas, rng: np.random.Generator, lungs: Lungs) -> Place:
     ijk = lungs.pick(rng, beside)
     radius = float(rng.uniform(14, 22))
     box = canvas.box(ijk, radius * 1.6)
-    fine = fineness(canvas, 1.4)
+    fine = fineness(canvas, BORDER_MM)
     axes = fine_axes(canvas, box, fine)
     stretch = np.array([1.0, 1.2, 0.8])
     depth = body_depth(rng, axes, to_mm(canvas, ijk), radius, rough=0.1, stretch=stretch, grain=1.4)
     hu = float(rng.uniform(-112, -92))
-    weight = paint(canvas, box, fine, depth, pool(np.asarray(hu + 9 * fractal(rng, axes, 8.0), np.float32), fine))
+    texture = pool(np.asarray(hu + 9 * fractal(rng, axes, 8.0), np.float32), fine)
+    weight = paint(canvas, box, fine, depth, texture, lung=soft_lung(canvas, box, rim_steps=WIDE_RIM, rim_hu=hu))
     canvas.organs[box][weight > 0.5] = ORGANS["fat"]
     return canvas.place(
         ijk, "fat pad at the heart", 2 * radius, hu=round(hu, 1), cnr=round((hu + 870) / NOISE_SD_HU, 2)
@@ -148,23 +157,29 @@ def _fat_pad(canvas: Canvas, rng: np.random.Generator, lungs: Lungs) -> Place:
 
 def _hump(canvas: Canvas, rng: np.random.Generator, lungs: Lungs) -> Place:
     """Draw a hump of the diaphragm: smooth, continuous with what lies beneath."""
+    abdomen = np.isin(canvas.organs[_sampled(lungs)], [ORGANS["liver"], ORGANS["spleen"]])
     below = np.zeros(lungs.lobe.shape, bool)
-    below[:, :, 1:] = (lungs.lobe[:, :, 1:] > 0) & (lungs.lobe[:, :, :-1] == 0)
-    base = below & (lungs.height < 0.4) & (lungs.front > 0.25) & (lungs.front < 0.8)
+    below[:, :, 2:] = (lungs.lobe[:, :, 2:] > 0) & (abdomen[:, :, 1:-1] | abdomen[:, :, :-2])
+    open_above = np.zeros(below.shape, bool)
+    open_above[:, :, :-4] = lungs.depth_mm[:, :, 4:] > 14
+    base = below & open_above & (lungs.front > 0.25) & (lungs.front < 0.8)
     ijk = lungs.pick(rng, base)
-    radius = float(rng.uniform(20, 32))
-    rise = radius * rng.uniform(0.75, 0.95)
+    radius, rise = float(rng.uniform(20, 32)), float(rng.uniform(12, 18))
     centre = to_mm(canvas, ijk) + np.array([0, 0, rise - radius])
     box = canvas.box(ijk + np.array([0, 0, (rise - radius) / canvas.spacing_mm[2]]), radius * 1.4)
-    fine = fineness(canvas, 1.4)
+    fine = fineness(canvas, BORDER_MM)
     axes = fine_axes(canvas, box, fine)
-    wave = 1.5 * fractal(rng, axes, 30.0, octaves=2)
+    wave = 2.0 * fractal(rng, axes, 26.0, octaves=2)
     tilt = 1 + 0.12 * direction(rng)
     depth = np.asarray(radius + wave - distance(axes, centre, tilt), np.float32)
     under = lungs.side("right")[lungs.at(ijk)]
     hu = float(rng.uniform(50, 60) if under else rng.uniform(42, 52))
-    weight = paint(canvas, box, fine, depth, hu)
+    weight = paint(canvas, box, fine, depth, hu, lung=soft_lung(canvas, box, rim_steps=WIDE_RIM, rim_hu=hu - 8))
     canvas.organs[box][weight > 0.5] = ORGANS["liver" if under else "spleen"]
     return canvas.place(
-        ijk, "hump of the diaphragm", 2 * radius, hu=round(hu, 1), cnr=round((hu + 870) / NOISE_SD_HU, 2)
+        ijk,
+        "hump of the diaphragm",
+        2 * np.sqrt(rise * (2 * radius - rise)),
+        hu=round(hu, 1),
+        cnr=round((hu + 870) / NOISE_SD_HU, 2),
     )

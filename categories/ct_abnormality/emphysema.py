@@ -22,7 +22,8 @@ def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
     """Destroy 13 to 30 % of the lung, with bullae under the pleura."""
     del states
     facts = _destroy(canvas, rng, float(rng.uniform(*YES_PERCENT)))
-    facts["places"] = [_bulla(canvas, rng) for _ in range(int(rng.integers(2, 6)))]
+    lungs = survey(canvas)
+    facts["places"] = [_bulla(canvas, rng, lungs) for _ in range(int(rng.integers(2, 6)))]
     facts["signs"] = ["holes without walls", "bullae", "low flat diaphragm"]
     return facts
 
@@ -116,9 +117,8 @@ def _hole(canvas: Canvas, rng: np.random.Generator, damage: Field, box: Box, ijk
     np.maximum(there, smooth_step(away, radius + 0.9, radius - 0.9), out=there)
 
 
-def _bulla(canvas: Canvas, rng: np.random.Generator) -> Place:
+def _bulla(canvas: Canvas, rng: np.random.Generator, lungs: Lungs) -> Place:
     """Draw a bulla under the pleura of the upper half: air behind a hairline wall."""
-    lungs = survey(canvas)
     radius = float(rng.uniform(5.5, 14))
     where = (lungs.height > 0.55) & (lungs.depth_mm > 0) & (lungs.depth_mm < 0.6 * radius + 4)
     return _air_space(canvas, rng, lungs.pick(rng, where), radius, wall_mm=0.45, what="bulla")

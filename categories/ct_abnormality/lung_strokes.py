@@ -141,18 +141,22 @@ def hilum_mm(canvas: Canvas, lungs: Lungs, ijk: Point) -> Point:
     return to_mm(canvas, target)
 
 
-def soft_lung(canvas: Canvas, box: Box, lobe: int | None = None) -> Field:
+def soft_lung(
+    canvas: Canvas, box: Box, lobe: int | None = None, *, rim_steps: int = 3, rim_hu: float = RIM_HU
+) -> Field:
     """Return 1 in the lung (of one lobe, if given) that no finding uses, and in its blurred rim along the chest wall.
 
-    The mask of the lung leaves out voxels that it shares with the wall: without them a dark line would remain there.
+    The mask of the lung leaves out voxels that it shares with the wall: without them (up to ``rim_steps`` in plane,
+    below ``rim_hu``) a dark line would remain there.
     """
     found = lobe_map(canvas, box)
     mask = (found == lobe) if lobe else (found > 0)
-    rim = ndimage.binary_dilation(mask, RIM, iterations=3) & (found == 0) & (canvas.hu[box] < RIM_HU)
+    rim = ndimage.binary_dilation(mask, RIM, iterations=rim_steps) & (found == 0) & (canvas.hu[box] < rim_hu)
     if not lobe:
         return np.asarray((mask | rim) & ~canvas.occupied[box], np.float32)
-    # The mask of a lobe ends in steps of a voxel; a fissure is smooth.
-    soft = smooth_step(ndimage.gaussian_filter(mask.astype(np.float32), (1.1, 1.1, 0.5)), 0.25, 0.75)
+    # The mask of a lobe ends in steps of a voxel; a fissure is smooth. At the chest wall nothing is softened.
+    own, all_lobes = (ndimage.gaussian_filter(m.astype(np.float32), (1.1, 1.1, 0.5)) for m in (mask, found > 0))
+    soft = smooth_step(own / np.maximum(all_lobes, 0.01), 0.25, 0.75)
     return np.asarray(np.where(found > 0, soft, rim) * ~canvas.occupied[box], np.float32)
 
 
@@ -173,9 +177,12 @@ def clear_spot(
     return best
 
 
-def paint(canvas: Canvas, box: Box, fine: Fine, depth: Field, hu: float | Field, *, lobe: int | None = None) -> Field:
-    """Replace the lung of a box by tissue where ``depth`` (on sub-voxels) is positive; return the weight per voxel."""
-    weight = pool(inside(depth), fine) * soft_lung(canvas, box, lobe)
+def paint(canvas: Canvas, box: Box, fine: Fine, depth: Field, hu: float | Field, *, lung: Field | None = None) -> Field:
+    """Replace the lung of a box by tissue where ``depth`` (on sub-voxels) is positive; return the weight per voxel.
+
+    ``lung`` says where that is allowed, see ``soft_lung``.
+    """
+    weight = pool(inside(depth), fine) * (soft_lung(canvas, box) if lung is None else lung)
     canvas.put(box, weight, hu)
     canvas.occupy(box, weight > 0.3)
     return weight

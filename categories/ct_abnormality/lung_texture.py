@@ -55,13 +55,16 @@ def fractal(
         rng: draws the noise.
         axes: three broadcastable coordinate arrays, mm.
         scale_mm: the largest feature; every octave halves it.
-        octaves: how many scales.
+        octaves: how many scales; those that the grid cannot show are left out.
         gain: amplitude of an octave relative to the one before.
     """
     total: Field = np.zeros((1, 1, 1), np.float32)
     power = 0.0
+    finest = min(float(np.diff(axis.ravel()[:2])[0]) if axis.size > 1 else scale_mm for axis in axes)
     for octave in range(octaves):
         step = scale_mm / 2**octave / 3
+        if octave and 3 * step < 1.5 * finest:
+            break
         positions = [(axis.ravel() - axis.min()) / step + 2 for axis in axes]
         grid = rng.standard_normal([int(position[-1]) + 4 for position in positions])
         grid = ndimage.gaussian_filter(grid, BLUR_CELLS, mode="wrap")

@@ -89,6 +89,7 @@ def _region(
     size = float(rng.uniform(*LOBULE_MM))
     low, high = np.array([a.min() for a in axes]), np.array([a.max() for a in axes])
     seeds = lobule_seeds(rng, low - size / 2, high + size / 2, size)
+    seeds = seeds[((seeds - to_mm(canvas, ijk)) ** 2).sum(1) < (radius + size) ** 2]
     first, second, pair = lobules(axes, seeds, 1.5 * size)
     # Half the difference of the two distances is about the distance to the septum; noise of either sign curves it.
     side_of = np.where(pair // len(seeds) < pair % len(seeds), np.float32(0.55), np.float32(-0.55))
