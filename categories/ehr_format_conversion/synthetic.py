@@ -27,6 +27,7 @@ KEPT = (f"{SOURCE}/", "LICENSE", "README.md", "pyproject.toml")
 """Of the published source distribution: what a developer needs (no download tests, no CI)."""
 HIDDEN_PATIENTS = 8
 """The published ETL cannot split fewer than six subjects into its three splits."""
+SUBJECTS = "demo_subject_id.csv"
 PATIENTS = {"full": 100, "small": 16}
 DATASET = {
     "dataset_name": "MIMIC-IV",
@@ -39,11 +40,16 @@ DATASET = {
 
 def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path) -> str:
     """Write the raw input and the request, the package's source, and the gold of the cohort and of the hidden input."""
+    return write_task(draw, generated(draw, "cohort", PATIENTS[draw.scale]), public, gold, workspace)
+
+
+def write_task(draw: Draw, files: dict[str, pl.DataFrame], public: Path, gold: Path, workspace: Path) -> str:
+    """Write a task over the given tables (file -> table), wherever they come from; the hidden input is generated."""
     default: Events = document("events.json")
     change = draw_change(draw.rng("change"), default)
     (public / "change_request.md").write_text(request(change), encoding="utf-8")
-    raw = _raw_input(draw, "cohort", PATIENTS[draw.scale], public / "raw_input")
-    unseen = _raw_input(draw, "hidden", HIDDEN_PATIENTS, gold / "hidden" / "raw_input")
+    raw = write_raw(files, public / "raw_input")
+    unseen = write_raw(generated(draw, "hidden", HIDDEN_PATIENTS), gold / "hidden" / "raw_input")
     _write_cohort(convert(raw, change.events), gold / "expected")
     _write_cohort(convert(unseen, change.events), gold / "hidden" / "custom")
     _write_cohort(convert(unseen, default), gold / "hidden" / "default")
@@ -61,8 +67,8 @@ def _variant(change: Change) -> str:
     return hashlib.sha256(json.dumps(change.events, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def _raw_input(draw: Draw, which: str, patients: int, folder: Path) -> dict[str, pl.DataFrame]:
-    """Write the 45 files of a raw input and return its tables as a reader finds them: all cells text or null."""
+def generated(draw: Draw, which: str, patients: int) -> dict[str, pl.DataFrame]:
+    """Return generated tables, by the name of their file."""
 
     def rngs(*label: str) -> np.random.Generator:
         return draw.rng(which, *label)
@@ -79,7 +85,11 @@ def _raw_input(draw: Draw, which: str, patients: int, folder: Path) -> dict[str,
     }
     files = {f"{name}.csv.gz": frame for name, frame in tables.items()}
     files |= {f"{name}.csv": frame for name, frame in concept_maps().items()}
-    files["demo_subject_id.csv"] = tables["hosp/patients"].select("subject_id")
+    return {**files, SUBJECTS: tables["hosp/patients"].select("subject_id")}
+
+
+def write_raw(files: dict[str, pl.DataFrame], folder: Path) -> dict[str, pl.DataFrame]:
+    """Write the 45 files of a raw input and return its tables as a reader finds them: all cells text or null."""
     for name, frame in files.items():
         write_csv(frame, folder / name)
     for name in ("LICENSE.txt", "README.txt"):

@@ -1,5 +1,8 @@
 """All sources at once, on this machine, in miniature: what the clinical edition of every category is prepared from."""
 
+import os
+from collections.abc import Callable
+
 import camelyon
 import ehrshot
 import mimic
@@ -7,6 +10,7 @@ import trec
 from hosts import BucketHost, Host, PhysioNetHost, RedivisHost, WebHost
 
 from categories.sources.spec import find_source
+from categories.spec import Task
 
 CREDENTIALS = {
     "HF_TOKEN": "hf_clinic-token",
@@ -22,15 +26,45 @@ def settings() -> str:
     return f"[audited_trials.files]\n{pins}"
 
 
-def open_clinic() -> dict[str, Host]:
-    """Return a host for every source that some category draws on."""
-    return {
-        "camelyon16": BucketHost(camelyon.files()),
-        "trec_ct_2021": WebHost(trec.track()),
-        "clinicaltrials_2021": WebHost(trec.snapshot()),
-        "audited_trials": WebHost(trec.audit()),
-        "ehrshot": RedivisHost(
-            find_source("ehrshot").path, {ehrshot.ARCHIVE: ehrshot.archive()}, token=CREDENTIALS["REDIVIS_API_TOKEN"]
-        ),
-        "mimic_iv_demo": PhysioNetHost(find_source("mimic_iv_demo").path, mimic.files()),
-    }
+def _code() -> Host:
+    prefix = find_source("mimic_code").path
+    return WebHost({f"{prefix}/{name}": body for name, body in mimic.maps().items()})
+
+
+def _ehrshot() -> Host:
+    files = {ehrshot.ARCHIVE: ehrshot.archive()}
+    return RedivisHost(find_source("ehrshot").path, files, token=CREDENTIALS["REDIVIS_API_TOKEN"])
+
+
+HOSTS: dict[str, Callable[[], Host]] = {
+    "camelyon16": lambda: BucketHost(camelyon.files()),
+    "trec_ct_2021": lambda: WebHost(trec.track()),
+    "clinicaltrials_2021": lambda: WebHost(trec.snapshot()),
+    "audited_trials": lambda: WebHost(trec.audit()),
+    "mimic_iv_demo": lambda: PhysioNetHost(find_source("mimic_iv_demo").path, mimic.files()),
+    "mimic_code": _code,
+    "ehrshot": _ehrshot,
+}
+"""How each source's host is made: when a category first asks for it."""
+
+
+class Clinic:
+    """The hosts that are open, by source."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Host] = {}
+
+    def __getitem__(self, source: str) -> Host:
+        if source not in self._open:
+            self._open[source] = HOSTS[source]()
+            os.environ[find_source(source).url_variable] = self._open[source].url
+        return self._open[source]
+
+    def open_for(self, task: Task) -> None:
+        """Open all hosts that a task draws on."""
+        for source in task.category.clinical_sources:
+            self[source]
+
+    def close(self) -> None:
+        for host in self._open.values():
+            host.close()

@@ -6,8 +6,8 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from clinic import CREDENTIALS, open_clinic, settings
-from hosts import Host
+from clinic import CREDENTIALS, Clinic, settings
+from ehrshot import users_cache
 
 from categories.catalog import find_task
 from categories.sources.agreements import Agreements
@@ -16,7 +16,6 @@ from categories.sources.shelf import Shelf
 from categories.sources.spec import load_sources
 from categories.spec import Scale
 from categories.staging import Staged, StageRequest, staged
-from runners.cache import Cache
 
 QUICK = """[download]
 attempts = 4
@@ -74,37 +73,38 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., object]]:
 
 
 @pytest.fixture(scope="session")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Host]]:
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clinic]:
     """All miniature sources, a user who may use them, and a cache of their own, for the whole session."""
     home = tmp_path_factory.mktemp("clinic")
+    (home / "cache").mkdir()
+    (home / "cache" / "meds-env").symlink_to(users_cache() / "meds-env")
+    (home / "config").mkdir()
+    (home / "config" / "sources.toml").write_text(QUICK + settings(), encoding="utf-8")
+    environ = {
+        "HAB_SUITE_CONFIG": str(home / "config"),
+        "HAB_SUITE_ENV_FILE": str(home / "none"),
+        "HAB_SUITE_CACHE": str(home / "cache"),
+        **CREDENTIALS,
+    }
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
-        hosts = open_clinic()
-        (home / "config").mkdir()
-        (home / "config" / "sources.toml").write_text(QUICK + settings(), encoding="utf-8")
-        environ = {
-            "HAB_SUITE_CONFIG": str(home / "config"),
-            "HAB_SUITE_ENV_FILE": str(home / "none"),
-            "HAB_SUITE_CACHE": str(home / "cache"),
-            **CREDENTIALS,
-        }
         for source in load_sources().values():
             patch.delenv(source.folder_variable, raising=False)
+            patch.setenv(source.url_variable, "http://127.0.0.1:9")  # no test reaches a real host
             Agreements(home / "config").accept(source)
-        for name, host in hosts.items():
-            stack.enter_context(closing(host))
-            environ[load_sources()[name].url_variable] = host.url
         for name, value in environ.items():
             patch.setenv(name, value)
-        yield hosts
+        yield stack.enter_context(closing(Clinic()))
 
 
 @pytest.fixture(scope="session")
-def stage(clinic: dict[str, Host]) -> Iterator[Callable[..., Staged]]:
+def stage(clinic: Clinic) -> Iterator[Callable[..., Staged]]:
     """Return a function that stages a task's clinical edition; takes the place of the synthetic one of other tests."""
     with ExitStack() as stack:
 
         def of(task_id: str, seed: str = "0", scale: Scale = "small", instance: int = 0) -> Staged:
-            request = StageRequest(find_task(task_id), seed, instance, scale, "clinical")
-            return stack.enter_context(staged(request, Cache(Path(os.environ["HAB_SUITE_CACHE"])).root))
+            task = find_task(task_id)
+            clinic.open_for(task)
+            request = StageRequest(task, seed, instance, scale, "clinical")
+            return stack.enter_context(staged(request, Path(os.environ["HAB_SUITE_CACHE"])))
 
         yield of

@@ -10,6 +10,7 @@ import polars as pl
 from categories.catalog import find_task
 from categories.draw import Draw
 from categories.ehr_data_quality.world import TABLES, make_world
+from categories.ehr_format_conversion.synthetic import generated
 from categories.seed import case_key
 
 TASK = "ehr_data_quality/combined"
@@ -75,6 +76,50 @@ def zipped_csv(table: pl.DataFrame) -> bytes:
 
 
 @cache
+def other_tables() -> dict[str, pl.DataFrame]:
+    """Return the demo's other tables (``hosp/poe`` ...), about the same people and stays, and the concept maps."""
+    task = find_task("ehr_format_conversion/mimic_iv_to_meds")
+    key = case_key("the miniature demo", "ehr_format_conversion", "mimic_iv_to_meds", 0)
+    made = generated(Draw("mimic_iv_to_meds", task.spec, key, "small"), "cohort", 40)
+    mine = {f"{folder}/{name}.csv.gz" for folder, names in TABLES.items() for name in names}
+    stays = made["hosp/admissions.csv.gz"].select(pl.col("subject_id", "hadm_id").cast(pl.String))
+    people = dict(
+        zip(stays["subject_id"].unique(maintain_order=True), tables()["patients"]["subject_id"], strict=False)
+    )
+    hadm = {}
+    for place, (subject, number) in enumerate(stays.rows()):
+        own = tables()["admissions"].filter(pl.col("subject_id") == people[subject])["hadm_id"]
+        pool = own if len(own) else tables()["admissions"]["hadm_id"]
+        hadm[number] = pool[place % len(pool)]
+    maps = {"subject_id": people, "hadm_id": hadm}
+    found = {}
+    for name, frame in made.items():
+        if name in mine or name == "demo_subject_id.csv":
+            continue
+        text = frame.cast(pl.String)
+        renamed = [
+            pl.col(column).replace_strict(known, default=None, return_dtype=pl.String).alias(column)
+            for column, known in maps.items()
+            if column in text.columns
+        ]
+        text = text.with_columns(renamed)
+        for column in ("poe_id", "emar_id", "discontinue_of_poe_id", "discontinued_by_poe_id"):
+            if column in text.columns:
+                number = pl.col(column).str.extract(r"-(\d+)$")
+                text = text.with_columns(pl.concat_str("subject_id", pl.lit("-"), number).alias(column))
+        found[name] = text
+    return found
+
+
+@cache
 def files() -> dict[str, bytes]:
     """Return the demo's files by name."""
-    return {f"{folder}/{name}.csv.gz": zipped_csv(tables()[name]) for folder, names in TABLES.items() for name in names}
+    own = {f"{folder}/{name}.csv.gz": zipped_csv(tables()[name]) for folder, names in TABLES.items() for name in names}
+    others = {name: zipped_csv(table) for name, table in other_tables().items() if name.endswith(".gz")}
+    return {**own, **others, "LICENSE.txt": b"ODbL", "demo_subject_id.csv": b"subject_id\n"}
+
+
+@cache
+def maps() -> dict[str, bytes]:
+    """Return the concept maps of mimic-code by name."""
+    return {name: table.write_csv().encode() for name, table in other_tables().items() if name.endswith(".csv")}

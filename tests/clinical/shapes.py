@@ -22,8 +22,8 @@ def tree(folder: Path, depth: int = 9) -> dict[str, Any]:
 def shape(path: Path, depth: int) -> Any:
     """Return columns, keys or kinds, by the format."""
     name = path.name
-    if depth == 1 and name.endswith(".csv"):
-        return "table"
+    if depth == 1 and not name.endswith(".json"):
+        return path.suffix
     if name.endswith((".csv", ".csv.gz")):
         text = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
         return text.partition(b"\n")[0].decode().strip().split(",")

@@ -7,20 +7,19 @@ from pathlib import Path
 import pytest
 import shapes
 import test_guards as guards
+from ehrshot import users_cache
 
 from categories.catalog import find_task, load_catalog
 from categories.staging import StageRequest, staged
 
 CLINICAL = [category.id for category in load_catalog() if "clinical" in category.editions]
-MOST = 2
-"""Draws of an imaging category: its miniature files are the same for every case, and large."""
+MOST = {"ehr_data_quality": 4}
+"""Draws of a category that are guarded, else two: the others differ by what the synthetic edition tests already."""
 DRAWS = [
     f"{category.id}/{case}"
     for category in load_catalog()
     if category.id in CLINICAL
-    for case in [case for case, spec in category.cases.items() if not spec.draw_as][
-        : MOST if category.image == "imaging" else None
-    ]
+    for case in [case for case, spec in category.cases.items() if not spec.draw_as][: MOST.get(category.id, 2)]
 ]
 
 
@@ -53,11 +52,6 @@ def test_hostile_submission_earns_0(category_id: str, name: str, stage, judge, t
 @pytest.mark.parametrize("task_id", DRAWS)
 def test_what_the_agent_sees_names_nothing(task_id: str, stage) -> None:
     guards.test_what_the_agent_sees_names_nothing(task_id, lambda task, _: stage(task))
-
-
-def users_cache() -> Path:
-    """Return the cache that other tests keep the synthetic edition in: this session's own holds real data only."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "box-store"
 
 
 @pytest.mark.parametrize("task_id", DRAWS)

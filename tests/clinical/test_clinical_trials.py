@@ -100,6 +100,7 @@ def test_declining_the_audit_makes_another_variant(clinic, tmp_path, monkeypatch
     (tmp_path / "config" / "sources.toml").write_text((settings.config / "sources.toml").read_text())
     for name in ("trec_ct_2021", "clinicaltrials_2021"):
         Agreements(tmp_path / "config").accept(find_source(name))
+    clinic.open_for(find_task(TASK))
     before = len(clinic["audited_trials"].asked)
     with staged(StageRequest(find_task(TASK), "0", 0, "small", "clinical"), tmp_path) as draw:
         assert draw.variant == DRAWN_VARIANT
