@@ -15,7 +15,8 @@ from categories.chest.labels import BONES, LOBES, RIGHT_LUNG, where
 
 ANGLES = 180
 AIR, SOFT = -1000.0, 35.0
-NECK_MM = 32.0
+NECK_MM, BELLY_MM = 32.0, 30.0
+"""Heights of the stumps put on above and below what was scanned."""
 FIXED = (*BONES, "spinal_cord", "autochthon_left", "autochthon_right")
 
 Floats = NDArray[np.float64]
@@ -78,20 +79,22 @@ class Cage:
 
 
 def crop(hu: NDArray[np.int16], organs: NDArray[np.uint8], spacing: tuple[float, float, float]) -> Torso:
-    """Return the body without table and margin, in air, with a stump of neck on top; slices lie together in memory."""
+    """Return the body without table and margin, in air, with stumps of neck and belly; slices are contiguous."""
     body = organs > 0
     across = np.flatnonzero(body.any((1, 2)))
     deep = np.flatnonzero(body.any((0, 2)))
     part = np.s_[across[0] : across[-1] + 1, deep[0] : deep[-1] + 1]
-    more = round(NECK_MM / spacing[2])
-    size = (across[-1] + 1 - across[0], deep[-1] + 1 - deep[0], hu.shape[2] + more)
+    over, under = round(NECK_MM / spacing[2]), round(BELLY_MM / spacing[2])
+    size = (across[-1] + 1 - across[0], deep[-1] + 1 - deep[0], under + hu.shape[2] + over)
     values, labels = np.empty(size, np.float32, order="F"), np.zeros(size, np.uint8, order="F")
-    values[:, :, : hu.shape[2]] = np.where(body[part], hu[part], AIR)
-    labels[:, :, : hu.shape[2]] = organs[part]
-    last = np.minimum(values[:, :, hu.shape[2] - 1], 300)
-    for k in range(hu.shape[2], size[2]):
-        last = ndi.gaussian_filter(last, 1.5 / spacing[0], mode="nearest")
-        values[:, :, k] = last
+    scan = slice(under, under + hu.shape[2])
+    values[:, :, scan] = np.where(body[part], hu[part], AIR)
+    labels[:, :, scan] = organs[part]
+    for first, way, last in ((under, -1, -1), (under + hu.shape[2] - 1, 1, size[2])):
+        flat = np.minimum(values[:, :, first], 300)
+        for k in range(first + way, last, way):
+            flat = ndi.gaussian_filter(flat, 1.5 / spacing[0], mode="nearest")
+            values[:, :, k] = flat
     return Torso(values, labels, spacing)
 
 

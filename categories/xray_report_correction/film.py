@@ -32,7 +32,7 @@ class Exposure:
 def develop(lengths: Floats, pixel_mm: float, exposure: Exposure, rng: np.random.Generator) -> NDArray[np.uint16]:
     """Return the picture (0..DEPTH, bone white) of line integrals (rows, columns)."""
     signal = np.exp(-lengths)
-    halo = _wide(signal, 35 / pixel_mm)
+    halo = wide(signal, 35 / pixel_mm)
     signal = signal * (1 - exposure.scatter) + exposure.scatter * halo
     quanta = exposure.quanta * pixel_mm**2
     grain = rng.standard_normal(signal.shape) * np.sqrt(signal / quanta)
@@ -40,7 +40,7 @@ def develop(lengths: Floats, pixel_mm: float, exposure: Exposure, rng: np.random
     optical = -np.log(signal)
     low, high = _anchors(optical)
     toned = (optical - low) / (high - low)
-    base = _wide(toned, 15 / pixel_mm)
+    base = wide(toned, 15 / pixel_mm)
     fine = ndi.gaussian_filter(toned, 1.0 / pixel_mm)
     toned = 0.7 * base + exposure.detail * (fine - base) + exposure.sharpening * (toned - fine)
     value = 1 / (1 + np.exp(-exposure.contrast * (toned - exposure.level)))
@@ -69,7 +69,7 @@ def _anchors(optical: Floats) -> tuple[float, float]:
     return float(low), float(max(high, low + 0.5))
 
 
-def _wide(picture: Floats, sigma: float) -> Floats:
+def wide(picture: Floats, sigma: float) -> Floats:
     """Return a wide Gaussian blur, on a coarse copy."""
     step = max(1, int(sigma / 6))
     rows, columns = picture.shape

@@ -17,8 +17,8 @@ BRIDGE_MM = 32.0
 """Gaps of the organ mask so wide are closed: fat between lung and heart."""
 FLUID, AIR, PLEURA = 8.0, -1000.0, -350.0
 PLEURA_MM = 0.8
-RISE_MM, REACH_MM = 62.0, 11.0
-"""Height of the meniscus at the wall above its middle, and how far from the wall it falls to 1/e."""
+RISES_MM, REACHES_MM = (42.0, 34.0), (8.0, 30.0)
+"""Heights of the meniscus at the wall above its middle, and how far from the wall each falls to 1/e."""
 LEAN_DEG = 38.0
 """A half-sitting patient lies back so far from upright: fluid runs behind the lung."""
 
@@ -44,7 +44,7 @@ def pleural_effusion(scene: Scene, finding: Finding) -> None:
         height = _surface(scene, box, wall)
         levels = height[lung]
         level = float(np.partition(levels, int(wanted / voxel))[int(wanted / voxel)])
-        wet = np.clip((level - height) / 3.0 + 0.5, 0, 1)
+        wet = np.clip((level - height) / 8.0 + 0.5, 0, 1)
         part = scene.torso.hu[box]
         lung = lung | (grown(lung, 2) & (part < -150))  # the half-filled voxels at the lung's face
         above = np.clip(height - level, 0, None)
@@ -57,12 +57,13 @@ def _surface(scene: Scene, box: tuple[slice, ...], wall: Floats) -> Floats:
     """Return each voxel's height against a fluid's surface, which bends up along the wall."""
     step = scene.torso.spacing
     z = np.arange(box[2].start, box[2].stop) * step[2]
+    rise = sum(high * np.exp(-wall / far) for high, far in zip(RISES_MM, REACHES_MM, strict=True))
     if scene.upright:
-        return np.asarray(z[None, None, :] - RISE_MM * np.exp(-wall / REACH_MM))
+        return np.asarray(z[None, None, :] - rise)
     lean = np.deg2rad(LEAN_DEG)
     y = np.arange(box[1].start, box[1].stop) * step[1]
     flat = z[None, None, :] * np.cos(lean) + y[None, :, None] * np.sin(lean)
-    return np.asarray(flat - 0.6 * RISE_MM * np.exp(-wall / REACH_MM))
+    return np.asarray(flat - 0.5 * rise)
 
 
 def pneumothorax(scene: Scene, finding: Finding) -> None:

@@ -15,14 +15,15 @@ from categories.xray_report_correction.projection import Eye, Plate
 from categories.xray_report_correction.render_landmarks import landmarks
 from categories.xray_report_correction.render_marker import add_marker
 from categories.xray_report_correction.render_posture import BEAMS, stand
-from categories.xray_report_correction.render_scene import Scene, attenuation, visibility
+from categories.xray_report_correction.render_scene import Scene, attenuation
 from categories.xray_report_correction.render_shoulders import add_girdle, lower_arms
+from categories.xray_report_correction.render_visibility import Sight
 from categories.xray_report_correction.state import Study, ViewName
 
 Floats = NDArray[np.float64]
 Scale = Literal["full", "small"]
 COLUMNS: Mapping[Scale, int] = {"full": 2048, "small": 512}
-BONE: Mapping[ViewName, float] = {"PA": 0.55, "LATERAL": 0.35, "AP": 0.75}
+BONE: Mapping[ViewName, float] = {"PA": 1.1, "LATERAL": 0.5, "AP": 1.2}
 """Extra attenuation of bone; a portable's beam is softer."""
 
 
@@ -79,14 +80,14 @@ def take(scene: Scene, name: ViewName, rng: np.random.Generator, scale: Scale) -
     """Return one view of a scene."""
     eye = _eye(scene, name, rng, COLUMNS[scale])
     film = expose(scene, name, eye, rng)
-    seen = {}
-    for track, (start, change) in scene.boxes.items():
-        seen[track] = visibility(eye.project(change, start), film, eye.plate.pixel_mm)
+    changes = {track: eye.project(change, start) for track, (start, change) in scene.boxes.items()}
+    sight = Sight(film - sum(changes.values()), eye.plate.pixel_mm)
+    seen = {track: sight.contrast_to_noise(change) for track, change in changes.items()}
     for track, draw in scene.thin:
         layer = np.zeros_like(film)
         draw(layer, eye)
         film += layer
-        seen[track] = max(seen.get(track, 0.0), visibility(layer, film, eye.plate.pixel_mm))
+        seen[track] = max(seen.get(track, 0.0), sight.contrast_to_noise(layer))
     letter: Literal["L", "R"] = "L" if name == "LATERAL" or rng.random() < 0.6 else "R"
     picture = develop(film, eye.plate.pixel_mm, _exposure(name, rng), rng).astype(float)
     _mark(picture, eye, letter, rng)
@@ -152,11 +153,11 @@ def _exposure(name: ViewName, rng: np.random.Generator) -> Exposure:
     portable = name == "AP"
     return Exposure(
         scatter=float(rng.uniform(0.36, 0.46) if portable else rng.uniform(0.18, 0.26)),
-        quanta=float(rng.uniform(4e5, 9e5) if portable else rng.uniform(1.0e6, 2.2e6)),
-        contrast=float(rng.uniform(3.3, 3.9)),
-        level=float(rng.uniform(0.40, 0.47)),
-        detail=float(rng.uniform(1.9, 2.4)),
-        sharpening=float(rng.uniform(2.0, 2.8)),
+        quanta=float(rng.uniform(7e5, 1.4e6) if portable else rng.uniform(1.8e6, 3.6e6)),
+        contrast=float(rng.uniform(3.2, 3.8)),
+        level=float(rng.uniform(0.30, 0.37)),
+        detail=float(rng.uniform(2.2, 2.7)),
+        sharpening=float(rng.uniform(2.6, 3.4)),
     )
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage as ndi
 
 from categories.xray_report_correction.anatomy_upright import Torso
 from categories.xray_report_correction.projection import Eye
@@ -16,12 +15,6 @@ Floats = NDArray[np.float64]
 Thin = Callable[[Floats, Eye], None]
 WATER = 0.0195
 """Attenuation of water in the beam behind the patient (1/mm)."""
-BANDS_MM = ((0.7, 3.0), (1.5, 6.0), (3.0, 12.0), (6.0, 24.0), (12.0, 48.0))
-"""Fixed bands (differences of Gaussians, sigma in mm) in which a finding is looked for."""
-NEAR_MM = 20.0
-"""Reach (sigma) of the chest around a finding that is its noise."""
-FLOOR = 0.004
-"""Noise of the detector in such bands (of line integrals)."""
 
 
 @dataclass
@@ -67,32 +60,3 @@ def attenuation(hu: NDArray[np.float32], bone: float = 0.0) -> NDArray[np.float3
     if bone:
         mu += np.maximum(hu - np.float32(120), 0) * np.float32(bone * WATER / 1000)
     return np.asarray(mu)
-
-
-def visibility(change: Floats, film: Floats, pixel_mm: float) -> float:
-    """Return the contrast-to-noise ratio of a finding on a view.
-
-    Change and film are line integrals. In each fixed band the response of the change, where the film is neither bare
-    nor black, is set against the root mean square of the film's own response around: the chest is the noise.
-    The best band counts.
-    """
-    step = max(1, round(0.7 / pixel_mm))
-    scale = pixel_mm * step
-    small_change, rest = _shrunk(change, step), _shrunk(film - change, step)
-    seen = ndi.binary_erosion((rest > 0.7) & (rest < 6.5), iterations=6)
-    if not seen.any():
-        return 0.0
-    best = 0.0
-    for fine, rough in BANDS_MM:
-        signal, chest = (
-            ndi.gaussian_filter(x, fine / scale) - ndi.gaussian_filter(x, rough / scale) for x in (small_change, rest)
-        )
-        energy = ndi.gaussian_filter(np.where(seen, chest**2, 0), NEAR_MM / scale)
-        noise = np.sqrt(energy / np.maximum(ndi.gaussian_filter(seen.astype(float), NEAR_MM / scale), 1e-3)) + FLOOR
-        best = max(best, float((np.abs(signal) / noise)[seen].max()))
-    return best
-
-
-def _shrunk(picture: Floats, step: int) -> Floats:
-    rows, columns = (n // step * step for n in picture.shape)
-    return np.asarray(picture[:rows, :columns].reshape(rows // step, step, columns // step, step).mean((1, 3)))

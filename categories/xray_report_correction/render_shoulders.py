@@ -66,8 +66,8 @@ def add_girdle(film: Floats, eye: Eye, marks: Landmarks, rng: np.random.Generato
 def _collar_bone(film: Floats, eye: Eye, at: Place) -> None:
     line = curve([at(13, -6, -2), at(38, 2, 7), at(70, -6, 17), at(102, -32, 22), at(140, -58, 27), at(152, -62, 28)])
     share = np.linspace(0, 1, len(line))
-    radius = 5.2 + 3.3 * np.exp(-((share / 0.12) ** 2)) + 1.8 * np.clip((share - 0.75) / 0.25, 0, 1)
-    add_tube(film, eye, line, radius, CORTEX, core=0.70)
+    radius = 5.0 + 2.0 * np.exp(-((share / 0.15) ** 2)) + 1.8 * np.clip((share - 0.75) / 0.25, 0, 1)
+    add_tube(film, eye, line, radius, 0.8 * CORTEX, core=0.72)
     add_tube(film, eye, line, radius * 0.7, SPONGE)
 
 

@@ -1,0 +1,57 @@
+"""How well a finding can be told from the chest around it, on one view."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage as ndi
+
+from categories.xray_report_correction.film import wide
+
+Floats = NDArray[np.float64]
+BANDS_MM = (0.7, 1.5, 3.0, 6.0, 12.0)
+"""Fixed bands in which a finding is looked for: difference of Gaussians of this sigma and of four times it."""
+NEAR_MM = 20.0
+"""Reach (sigma) of the chest around a finding that is its noise."""
+FLOOR = 0.004
+"""Noise of the detector in such bands (of line integrals)."""
+BARE, BLACK = 0.7, 6.5
+"""Line integrals at which a film shows nothing: outside the body, and through too much of it."""
+
+
+class _Band(NamedTuple):
+    sigma_mm: float
+    step: int
+    noise: Floats
+    """Root mean square of the chest's own response around each place; infinite where nothing can be seen."""
+
+
+class Sight:
+    """One view of a chest without findings, prepared to measure findings against."""
+
+    def __init__(self, film: Floats, pixel_mm: float) -> None:
+        """Take line integrals (rows, columns) and the pixel's size."""
+        self.pixel_mm = pixel_mm
+        self.bands = [self._band(film, sigma) for sigma in BANDS_MM]
+
+    def contrast_to_noise(self, change: Floats) -> float:
+        """Return the best band's largest ratio of a finding's response (from its line integrals) to the noise there."""
+        return max(float((np.abs(self._response(change, b.sigma_mm, b.step)) / b.noise).max()) for b in self.bands)
+
+    def _band(self, film: Floats, sigma_mm: float) -> _Band:
+        step = max(1, round(sigma_mm / 2 / self.pixel_mm))
+        small = _shrunk(film, step)
+        scale = self.pixel_mm * step
+        seen = ndi.binary_erosion((small > BARE) & (small < BLACK), iterations=max(1, round(5 / scale)))
+        energy = wide(np.where(seen, self._response(film, sigma_mm, step) ** 2, 0), NEAR_MM / scale)
+        area = np.maximum(wide(seen.astype(float), NEAR_MM / scale), 1e-3)
+        return _Band(sigma_mm, step, np.where(seen, np.sqrt(energy / area) + FLOOR, np.inf))
+
+    def _response(self, picture: Floats, sigma_mm: float, step: int) -> Floats:
+        small, sigma = _shrunk(picture, step), sigma_mm / (self.pixel_mm * step)
+        return np.asarray(ndi.gaussian_filter(small, sigma) - ndi.gaussian_filter(small, 4 * sigma))
+
+
+def _shrunk(picture: Floats, step: int) -> Floats:
+    rows, columns = (n // step * step for n in picture.shape)
+    return np.asarray(picture[:rows, :columns].reshape(rows // step, step, columns // step, step).mean((1, 3)))
