@@ -5,10 +5,11 @@ import numpy as np
 from categories.ct_abnormality.canvas import Box, Canvas, Facts, State, States
 from categories.ct_abnormality.lung_strokes import Place, Point, body_depth, to_mm
 from categories.ct_abnormality.lung_texture import Field, fine_axes, fineness, fractal, inside, pool, smooth_step
-from categories.ct_abnormality.lungs import Lungs, aerated, survey
+from categories.ct_abnormality.lungs import Lungs, aerated, lobe_map, survey
 
 YES_PERCENT, GREY_PERCENT = (13.0, 30.0), (4.5, 8.0)
 HOLE_HU, CYST_HU, WALL_HU, AIR_HU = -985.0, -975.0, -330.0, -1000.0
+FAR_MM = 1e4
 INFLATION = {"present": (0.55, 1.0), "grey": (0.2, 0.5), "lookalike": (0.3, 0.8)}
 """Hyperinflation alone is no emphysema: the look-alike has it too."""
 
@@ -100,7 +101,7 @@ def _upper_share(damage: Field) -> float:
 
 def _hole(canvas: Canvas, rng: np.random.Generator, damage: Field, box: Box, ijk: Point, radius: float) -> None:
     """Add one hole (its weight, 0 to 1) to the damage of a box."""
-    near = canvas.box(ijk, radius + 1.5)
+    near = canvas.box(ijk, 1.5 * radius + 1.5)
     part = tuple(slice(max(0, n.start - b.start), max(0, n.stop - b.start)) for n, b in zip(near, box, strict=True))
     there = damage[part]
     if not there.size:
@@ -109,18 +110,23 @@ def _hole(canvas: Canvas, rng: np.random.Generator, damage: Field, box: Box, ijk
         np.arange(p.start, p.start + size) * step + b.start * step - c
         for p, size, b, step, c in zip(part, there.shape, box, canvas.spacing_mm, to_mm(canvas, ijk), strict=True)
     )
-    a, b, c = axes
-    s = rng.uniform(0.75, 1.3, 3)
-    tilt = rng.uniform(-0.5, 0.5)
-    away = np.sqrt(((a / s[0])[:, None, None] + tilt * b[None, :, None]) ** 2 + (b / s[1])[None, :, None] ** 2
-                   + (c / s[2])[None, None, :] ** 2)  # fmt: skip
-    np.maximum(there, smooth_step(away, radius + 0.9, radius - 0.9), out=there)
+    # Three bodies that overlap: lobed, of no one shape.
+    depth = np.full(there.shape, -FAR_MM)
+    for _ in range(3):
+        a, b, c = (axis - shift for axis, shift in zip(axes, rng.uniform(-0.55, 0.55, 3) * radius, strict=True))
+        s = rng.uniform(0.8, 1.25, 3)
+        tilt = rng.uniform(-0.4, 0.4)
+        level = ((a / s[0])[:, None, None] + tilt * b[None, :, None]) ** 2 + ((b / s[1]) ** 2)[None, :, None]
+        part_depth = rng.uniform(0.6, 0.95) * radius - np.sqrt(level + ((c / s[2]) ** 2)[None, None, :])
+        np.maximum(depth, part_depth, out=depth)
+    np.maximum(there, smooth_step(depth, -1.2, 1.2), out=there)
 
 
 def _bulla(canvas: Canvas, rng: np.random.Generator, lungs: Lungs) -> Place:
     """Draw a bulla under the pleura of the upper half: air behind a hairline wall."""
     radius = float(rng.uniform(5.5, 14))
-    where = (lungs.height > 0.55) & (lungs.depth_mm > 0) & (lungs.depth_mm < 0.6 * radius + 4)
+    outward = np.abs(np.linspace(-1, 1, lungs.lobe.shape[0]))[:, None, None]
+    where = (lungs.height > 0.55) & (lungs.depth_mm > 0) & (lungs.depth_mm < 0.6 * radius + 4) & (outward > 0.5)
     return _air_space(canvas, rng, lungs.pick(rng, where), radius, wall_mm=0.45, what="bulla")
 
 
@@ -139,7 +145,8 @@ def _air_space(
     axes = fine_axes(canvas, box, fine)
     stretch = rng.uniform(0.85, 1.2, 3)
     depth = body_depth(rng, axes, to_mm(canvas, ijk), radius, rough=0.08, stretch=stretch, grain=1.5)
-    found = aerated(canvas, box)
+    # Small vessels are displaced, large ones stay.
+    found = (lobe_map(canvas, box) > 0) & ~canvas.occupied[box] & (canvas.hu[box] < -150)
     air = pool(inside(depth - wall_mm, 1.0), fine) * found
     wall = np.clip(pool(inside(depth, 1.0), fine) * found - air, 0, 1)
     canvas.put(box, air, CYST_HU)
