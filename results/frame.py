@@ -15,6 +15,7 @@ from pydantic_core import to_json
 from results.folder import RunFolder
 from results.pricing import PriceBook
 from results.records import Outcome, RunPlan, Usage
+from results.redaction import redacted, require_redaction
 
 PHASES = ("stage", "open_box", "run_agent", "collect", "verify")
 USAGES = TypeAdapter(list[Usage])
@@ -119,9 +120,17 @@ def planned_frame(runs: Sequence[RunFolder]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema_overrides={"run": pl.Int32})
 
 
-def export_parquet(runs: Sequence[RunFolder], target: Path, prices: PriceBook | None = None) -> int:
-    """Write the table to one Parquet file and return the number of rows."""
+def export_parquet(
+    runs: Sequence[RunFolder], target: Path, prices: PriceBook | None = None, *, redact: bool = False
+) -> int:
+    """Write the table to one Parquet file and return the number of rows.
+
+    Raises:
+        RedactionError: a run holds records of real people and ``redact`` is false.
+    """
+    require_redaction(runs, redact=redact, what="export")
     frame = trial_frame(runs, prices)
+    frame = redacted(frame) if redact else frame
     frame.write_parquet(target)
     return frame.height
 

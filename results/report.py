@@ -12,6 +12,7 @@ from results.folder import RunFolder
 from results.frame import planned_frame, trial_frame
 from results.pricing import PriceBook
 from results.published import published_section
+from results.redaction import redacted, require_redaction
 from results.rows import rows_of
 from results.sections import sections_of
 from results.tables import Section
@@ -66,17 +67,21 @@ def build_report(
     details: bool = True,
     trajectories: bool = False,
     with_published: bool = False,
+    redact: bool = False,
 ) -> Report:
     """Read the runs and compute everything.
 
     ``details=False`` leaves the sections out; ``trajectories`` adds what the agents did, reading every trial's folder;
-    ``with_published`` adds the published agents as a table of their own.
+    ``with_published`` adds the published agents as a table of their own; ``redact`` leaves out what may quote records.
 
     Raises:
+        RedactionError: a run holds records of real people and ``redact`` is false.
         MixError: the runs differ in what must be equal and ``mix`` is false.
     """
     book = prices or PriceBook()
-    blocks = split(runs, trial_frame(runs, book), planned_frame(runs), mix=mix)
+    frame = trial_frame(runs, book)
+    blocks = split(runs, redacted(frame) if redact else frame, planned_frame(runs), mix=mix)
+    require_redaction(runs, redact=redact, what="report")
     report = report_of(blocks, book, details=details)
     if trajectories:
         for made, block in zip(report.blocks, blocks, strict=True):

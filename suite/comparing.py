@@ -68,9 +68,10 @@ def write_site(
     with_data: bool,
     mix: bool,
     prices: Path | None,
+    redact: bool,
 ) -> int:
     folders = open_all(runs)
-    options = Options(with_gold=with_gold, with_published=with_published, mix=mix)
+    options = Options(with_gold=with_gold, with_published=with_published, mix=mix, redact=redact)
     if with_data:
         options = replace(options, pictures=painters(folders))
     typer.echo(build_site(folders, out, options, prices=book(prices)))
@@ -81,7 +82,7 @@ def view_site(
     runs: Sequence[Path], port: int, *, with_gold: bool, with_published: bool, mix: bool, prices: Path | None
 ) -> int:
     """Serve until Ctrl-C."""
-    options = Options(with_gold=with_gold, with_published=with_published, mix=mix, refresh_s=5)
+    options = Options(with_gold=with_gold, with_published=with_published, mix=mix, refresh_s=5, here_only=True)
     try:
         serve_site(open_all(runs), options, port=port, prices=book(prices), ready=typer.echo)
     except KeyboardInterrupt:
@@ -89,10 +90,10 @@ def view_site(
     return 0
 
 
-def export(form: str, runs: Sequence[Path], out: Path, *, prices: Path | None) -> int:
+def export(form: str, runs: Sequence[Path], out: Path, *, prices: Path | None, redact: bool) -> int:
     if form != "parquet":
         raise RequestError(f"export {form}: the format must be parquet")
-    rows = export_parquet(open_all(runs), out, book(prices))
+    rows = export_parquet(open_all(runs), out, book(prices), redact=redact)
     typer.echo(f"wrote {rows} trials to {out}")
     return 0
 

@@ -10,6 +10,7 @@ from results.blocks import MixError
 from results.compare import CompareError
 from results.folder import RunFolderError
 from results.pricing import PriceFileError
+from results.redaction import RedactionError
 from results.site.build import SiteError
 from runners.harness import HarnessError
 from runners.keys import KeyMissingError
@@ -27,6 +28,7 @@ EXPECTED = (
     KeyMissingError,
     MixError,
     PriceFileError,
+    RedactionError,
     RequestError,
     NotReadyError,
     RunFolderError,

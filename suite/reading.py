@@ -75,7 +75,14 @@ def show(task_id: str, *, scale: str, figure: Path | None, seed: str | None, wit
 
 
 def report(
-    runs: Sequence[Path], *, form: str, mix: bool, prices: Path | None, brief: bool, with_published: bool
+    runs: Sequence[Path],
+    *,
+    form: str,
+    mix: bool,
+    prices: Path | None,
+    brief: bool,
+    with_published: bool,
+    redact: bool = False,
 ) -> int:
     """Print the report of one or several runs."""
     if form not in FORMATS:
@@ -85,7 +92,13 @@ def report(
     typer.echo(
         FORMATS[form](
             build_report(
-                folders, prices=book, mix=mix, details=not brief, trajectories=not brief, with_published=with_published
+                folders,
+                prices=book,
+                mix=mix,
+                details=not brief,
+                trajectories=not brief,
+                with_published=with_published,
+                redact=redact,
             )
         ).rstrip("\n")
     )

@@ -1,7 +1,9 @@
 """``verify`` and ``rescore``."""
 
+import json
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +18,7 @@ from categories.spec import Scale
 from categories.staging import StageRequest, staged
 from containers.box import Engine
 from containers.docker_engine import DockerEngine
+from containers.door import GatewayError
 from containers.lease import RunLease
 from results.files import write_atomically
 from results.folder import RunFolder
@@ -24,8 +27,12 @@ from runners.archive import HostFolder
 from runners.cache import Cache, default_cache
 from runners.collect import collect_submission
 from runners.opening import verifier_image
+from runners.panel import Panel, open_panel, plan_judge
 from runners.verify import VerifierBox, judge
 from suite.request import RequestError
+
+OPINED = "xray_report_correction"
+"""The category on whose submissions a model may be asked."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +63,24 @@ def verify(task_id: str, folder: Path, *, scale: str | None, seed: str | None, i
     return 0
 
 
-def rescore(path: Path, globs: Sequence[str]) -> int:
-    """Judge every submission again; a new verdict goes beside the old one, a new event into the journal."""
+def rescore(path: Path, globs: Sequence[str], *, llm_judge: str | None = None, key_file: Path | None = None) -> int:
+    """Judge every submission again; a new verdict goes beside the old one, a new event into the journal.
+
+    A model's opinion on X-ray reports is written beside the verdict and is no part of it.
+    """
+    judge_plan = plan_judge(llm_judge, key_file) if llm_judge else None
     folder = RunFolder.open(path.resolve())
     wanted = {task.id for task in select_tasks(globs)}
     engine, cache = DockerEngine(), default_cache()
     changed = judged = 0
-    with folder.lock(), _lease(cache) as lease:
+    with folder.lock(), _lease(cache) as lease, ExitStack() as stack:
+        panel = None
+        if judge_plan:
+            panel = stack.enter_context(open_panel(judge_plan, folder.path, engine, cache, lease, typer.echo))
         for record in folder.records().values():
             if record.plan.task not in wanted or record.submission is None:
                 continue
-            fresh = _judge_again(folder, record, VerifierMaker(engine, cache, lease.labels))
+            fresh = _judge_again(folder, record, VerifierMaker(engine, cache, lease.labels), panel)
             judged += 1
             if (fresh.outcome, fresh.reward, fresh.metrics) != (record.outcome, record.reward, record.metrics):
                 changed += 1
@@ -76,7 +90,7 @@ def rescore(path: Path, globs: Sequence[str]) -> int:
     return 0
 
 
-def _judge_again(folder: RunFolder, record: TrialRecord, maker: VerifierMaker) -> TrialRecord:
+def _judge_again(folder: RunFolder, record: TrialRecord, maker: VerifierMaker, panel: Panel | None) -> TrialRecord:
     task, trial = find_task(record.plan.task), folder.trial(record.plan)
     image = verifier_image(maker.engine, task.category, maker.cache, typer.echo)
     box = VerifierBox(maker.engine, image, maker.labels)
@@ -89,8 +103,32 @@ def _judge_again(folder: RunFolder, record: TrialRecord, maker: VerifierMaker) -
             )
         into = trial.next_verifier()
         verdict = judge(box, task, trial.submission, draw.gold, record.submission, into / "log.txt")
+        if panel and task.category.id == OPINED:
+            _second_opinion(panel, record, draw.gold, trial.submission, into, verdict)
     write_atomically(into / "verdict.json", verdict.model_dump_json(indent=1) + "\n")
     return with_verdict(record, verdict)
+
+
+def _second_opinion(
+    panel: Panel, record: TrialRecord, gold: Path, submission: Path, into: Path, verdict: Verdict
+) -> None:
+    """Write ``second_opinion.json`` and say in a line what it holds."""
+    try:
+        document = panel.opine(record.plan.trial_id, gold, submission, verdict.reward)
+    except GatewayError as error:
+        typer.echo(f"{record.plan.trial_id}: {panel.plan.model} was not asked: {error}")
+        return
+    if document is None:
+        return
+    document |= {"agent_model": record.plan.model}
+    write_atomically(into / "second_opinion.json", json.dumps(document, indent=1) + "\n")
+    numbers = document["metrics"]
+    if "llm_pass" not in numbers:
+        said = f"no opinion: {document['failed_calls'][-1]}"
+    else:
+        said = f"{numbers['llm_votes_without_error']:g} of {numbers['llm_votes']:g} votes see no significant error"
+        said += "" if numbers["llm_agrees"] else "; the verifier says otherwise"
+    typer.echo(f"{record.plan.trial_id}: {panel.plan.model}: {said}")
 
 
 def _lease(cache: Cache) -> RunLease:

@@ -16,6 +16,7 @@ from results.frame import planned_frame, trial_frame
 from results.frontier import published_frontier
 from results.pricing import PriceBook
 from results.records import Outcome
+from results.redaction import redacted, require_redaction
 from results.render import cell_text
 from results.report import report_of
 from results.site.detail import Painter, detail_of
@@ -48,6 +49,10 @@ class Options:
     """Show what verdicts say of the gold. Off, a published site leaks nothing."""
     with_published: bool = False
     mix: bool = False
+    redact: bool = False
+    """Leave out what may quote records of real people: the pages of single trials, and the words of verdicts."""
+    here_only: bool = False
+    """The site stays on this machine and is gone with the command: nothing is published."""
     refresh_s: int = 0
     """Reload pages so often: for following a run."""
     pictures: Mapping[str, Painter] = field(default_factory=lambda: PICTURES)
@@ -61,11 +66,14 @@ def build_site(
 
     Raises:
         MixError: the runs differ in what must be equal and ``options.mix`` is false.
+        RedactionError: a run holds records of real people and ``options.redact`` is false.
         SiteError: ``out`` holds something else.
     """
     chosen = options or Options()
+    require_redaction(runs, redact=chosen.redact or chosen.here_only, what="site")
     book = prices or PriceBook()
-    blocks = split(runs, trial_frame(runs, book), planned_frame(runs), mix=chosen.mix)
+    frame = trial_frame(runs, book)
+    blocks = split(runs, redacted(frame) if chosen.redact else frame, planned_frame(runs), mix=chosen.mix)
     report = report_of(blocks, book)
     clinical = any(block.settings.edition == "clinical" for block in blocks)
     _prepare(out, private=clinical)
@@ -137,7 +145,7 @@ def _task_pages(pages: Environment, out: Path, view: dict[str, Any], block: Bloc
 
 
 def _detail(folder: TrialFolder, harness: str, category: str, options: Options) -> dict[str, Any] | None:
-    if harness == GOLD_WRITER and not options.with_gold:
+    if options.redact or (harness == GOLD_WRITER and not options.with_gold):
         return None
     return detail_of(folder, category, with_gold=options.with_gold, pictures=options.pictures)
 

@@ -14,6 +14,10 @@ Markdown = Annotated[bool, typer.Option("--markdown", help="Markdown instead of 
 WithPublished = Annotated[bool, typer.Option("--with-published", help="Add the published agents, on a panel apart.")]
 WithGold = Annotated[bool, typer.Option("--with-gold", help="Show gold too; never publish such a site.")]
 
+Redact = Annotated[
+    bool, typer.Option("--redact", help="Runs on real records: write numbers only, no text, no pictures.")
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
@@ -58,11 +62,12 @@ def site(
     ] = False,
     mix: Mix = False,
     prices: Prices = None,
+    redact: Redact = False,
 ) -> None:
     """Write a static, self-contained site of the results."""
     call = load("suite.comparing:write_site")
     shown = {"with_gold": with_gold, "with_published": with_published, "with_data": with_data}
-    raise typer.Exit(call(runs, out, **shown, mix=mix, prices=prices))
+    raise typer.Exit(call(runs, out, **shown, mix=mix, prices=prices, redact=redact))
 
 
 def view(
@@ -83,9 +88,10 @@ def export(
     runs: Runs,
     out: Annotated[Path, typer.Option("--out", help="The file to write.")],
     prices: Prices = None,
+    redact: Redact = False,
 ) -> None:
     """Write one row per trial, for notebooks."""
-    raise typer.Exit(load("suite.comparing:export")(form, runs, out, prices=prices))
+    raise typer.Exit(load("suite.comparing:export")(form, runs, out, prices=prices, redact=redact))
 
 
 def plan(

@@ -60,10 +60,14 @@ def report(
     with_published: Annotated[
         bool, typer.Option("--with-published", help="Add the published agents, in a table apart.")
     ] = False,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Runs on real records: write numbers only, no text.")
+    ] = False,
 ) -> None:
     """Report on runs: success with its interval, metric, minutes, cost, broken and missing trials."""
     call = load("suite.reading:report")
-    raise typer.Exit(call(runs, form=format, mix=mix, prices=prices, brief=brief, with_published=with_published))
+    words = {"mix": mix, "prices": prices, "brief": brief, "with_published": with_published, "redact": redact}
+    raise typer.Exit(call(runs, form=format, **words))
 
 
 def logs(

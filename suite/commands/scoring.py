@@ -28,6 +28,10 @@ def verify(
 def rescore(
     run: Annotated[Path, typer.Argument(help="The run's folder.")],
     tasks: Annotated[list[str] | None, typer.Option("--tasks", help="Glob over task ids; repeatable.")] = None,
+    llm_judge: Annotated[
+        str | None, typer.Option("--llm-judge", help="Ask a model about X-ray reports too; it moves no reward.")
+    ] = None,
+    key_file: Annotated[Path | None, typer.Option("--key-file", help="File of NAME=value lines.")] = None,
 ) -> None:
     """Judge a run's submissions again with the verifiers as they are now."""
-    raise typer.Exit(load("suite.scoring:rescore")(run, tasks or []))
+    raise typer.Exit(load("suite.scoring:rescore")(run, tasks or [], llm_judge=llm_judge, key_file=key_file))
