@@ -196,7 +196,7 @@ def _not_said(errors: list[Error], truth: Gold) -> list[dict[str, Any]]:
 
 def _words(claim: Claim) -> str:
     slots = [f"{name}={'/'.join(sorted(map(str, values)))}" for name, values in sorted(claim.slots.items())]
-    return " ".join([claim.status or "unstated", claim.finding, *sorted(claim.sides), *slots])
+    return " ".join([claim.status or "unstated", claim.finding, *sorted(map(str, claim.sides)), *slots])
 
 
 def _explain(error: Error) -> str:

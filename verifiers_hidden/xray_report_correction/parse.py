@@ -102,7 +102,7 @@ def _claims_of(head: Head) -> list[Claim]:
             kept = _height(kept) if finding == "endotracheal_tube" else kept
             base = Claim(finding, status, sides, kept, soft, weak, head.hedged, head.explained)
             split = status == "present" and len(sides) == 2
-            found += [replace(base, sides=frozenset({side})) for side in sorted(sides)] if split else [base]
+            found += [replace(base, sides=frozenset({side})) for side in sorted(sides, key=str)] if split else [base]
     return found
 
 

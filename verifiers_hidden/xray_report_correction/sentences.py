@@ -34,7 +34,7 @@ def clean(text: str) -> tuple[str, int]:
         raise Refused(Reason.TOO_LARGE, f"findings.txt has more than {MAX_CHARACTERS} characters")
     text = unicodedata.normalize("NFKC", text.translate(_CLEAN)).translate(_CLEAN)
     kept = "".join(
-        mark for mark in text if mark in "\n\t" or unicodedata.category(mark) not in ("Cc", "Cf", "Co", "Cn")
+        mark for mark in text if mark in "\n\t" or unicodedata.category(mark) not in ("Cc", "Cf", "Co", "Cn", "Cs")
     )
     for mark in set(kept):
         if mark.isalnum() and not mark.isascii() and "LATIN" not in unicodedata.name(mark, ""):
