@@ -61,7 +61,7 @@ def _destroy(canvas: Canvas, rng: np.random.Generator, percent: float) -> Facts:
     free = aerated(canvas, box)
     share = 0.0
     damage: Field = np.zeros(free.shape, np.float32)
-    gradient = 0.25 + lungs.height ** rng.uniform(0.7, 1.4)
+    gradient = 0.25 + lungs.height * (1 + rng.uniform(-0.3, 0.5) * (lungs.height - 1))
     patch = np.clip(1 + 0.8 * fractal(rng, lungs.axes, 80.0, octaves=2), 0.05, 3)
     chance = gradient * patch * lungs.free * (lungs.depth_mm > 2.5)
     wanted = percent / 100 * float(free.mean())

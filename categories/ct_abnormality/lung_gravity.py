@@ -23,7 +23,7 @@ def dependent_density(
     reach = reach_mm * np.clip(1 + 0.25 * wave, 0.5, 1.5)
     fall = np.clip(1 - (back_mm(lungs) + 2) / reach, 0, 1)
     low = smooth_step(lungs.height, 0.72, 0.5) * smooth_step(lungs.front, 0.5, 0.3)
-    where = fall**1.5 * low * (lungs.lobe > 0)
+    where = fall * np.sqrt(fall) * low * (lungs.lobe > 0)
     touched = np.flatnonzero(where.any((0, 2)))
     box_i, box_j, box_k = lungs.box
     stop = min(box_j.stop, box_j.start + (int(touched[-1]) + 2) * lungs.step[1]) if len(touched) else box_j.start + 1
