@@ -57,7 +57,7 @@ ORDER: dict[str, ModuleType] = {
     "coronary_calcification": coronary_calcification,
     "medical_material": medical_material,
 }
-"""Drawn first to last: what takes room first, what is laid over all last."""
+"""Drawn from first to last: what takes room comes first, what is laid over all comes last."""
 FINDINGS = {key: Finding(module.present, module.lookalike, module.grey) for key, module in ORDER.items()}
 
 
