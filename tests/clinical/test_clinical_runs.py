@@ -1,0 +1,211 @@
+"""The clinical edition as a user meets it: sources, refusals before anything starts, whole runs in real boxes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ehrshot import ARCHIVE
+from hosts import RedivisHost
+from test_clinical_guards import CLINICAL, DRAWS
+
+from categories.catalog import find_task, load_catalog
+from categories.sources.agreements import Agreements
+from categories.sources.settings import Settings
+from categories.sources.spec import find_source, load_sources
+from containers.endpoints import Upstream
+from results.folder import RunFolder
+from results.records import Outcome
+from runners.harness import HarnessOptions
+from suite.plan import Contender, plan_trials
+from suite.sourcing import NotReadyError, endpoints_of, require_consent, require_sources
+from tests.results import simulate
+
+TITLES = {"category", "source", "access", "GB", "state", "agreement"}
+
+
+def hab(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hab_suite", *words], capture_output=True, text=True, check=False, timeout=900
+    )
+
+
+@pytest.fixture
+def tasks():
+    return {category: find_task(next(t for t in DRAWS if t.startswith(f"{category}/"))) for category in CLINICAL}
+
+
+def test_sources_prints_the_table_and_says_what_to_do(user) -> None:
+    answer = hab("sources")
+    assert answer.returncode == 2, "nothing is accepted yet"
+    head, *lines = answer.stdout.splitlines()
+    assert set(head.split()) >= TITLES
+    for category in load_catalog():
+        for name in category.clinical_sources:
+            source = find_source(name)
+            (line,) = (text for text in lines if text.startswith(f"{category.id} ") and f" {name} " in text)
+            assert source.access in line
+            assert f" {source.size_gb:g} " in line
+            assert source.agreement in line
+            assert "not ready" in line or source.optional
+    assert "hab-suite sources --accept camelyon16" in answer.stdout
+
+
+def test_terms_are_accepted_once_with_date(user) -> None:
+    assert hab("sources", "--accept", "camelyon16").returncode == 2
+    kept = json.loads((user / "agreements.json").read_text())["accepted"]["camelyon16"]
+    assert kept["at"].endswith("Z")
+    assert kept["licence"] == find_source("camelyon16").licence
+    rows = {row["source"]: row for row in json.loads(hab("sources", "--json").stdout)}
+    assert rows["camelyon16"]["ready"]
+    assert rows["camelyon16"]["state"].startswith(f"ready: accepted {kept['at'][:10]}")
+    assert not rows["ehrshot"]["ready"]
+    assert hab("sources", "--accept", "nonsense").returncode == 2
+    assert "no source 'nonsense'" in hab("sources", "--accept", "nonsense").stderr
+
+
+def test_a_credential_makes_a_source_ready_and_is_shown_nowhere(user, tmp_path, monkeypatch) -> None:
+    (tmp_path / ".env").write_text("REDIVIS_API_TOKEN=very-secret-word\n")
+    answer = hab("sources", "--accept", "all", "--json")
+    rows = {row["source"]: row for row in json.loads(answer.stdout)}
+    assert rows["ehrshot"]["ready"]
+    doctor = hab("doctor", "--json")
+    check = next(c for c in json.loads(doctor.stdout) if c["name"] == "source ehrshot")
+    assert check["ok"]
+    assert "ehr_event_modelling (6 tasks)" in check["detail"]
+    assert " GB" in check["detail"]
+    for text in (answer.stdout, answer.stderr, doctor.stdout, (user / "agreements.json").read_text()):
+        assert "very-secret-word" not in text
+
+
+def test_doctor_names_variable_page_tasks_and_size_of_what_is_missing(user) -> None:
+    checks = {c["name"]: c for c in json.loads(hab("doctor", "--json").stdout)}
+    for source in load_sources().values():
+        check = checks[f"source {source.id}"]
+        assert f"{source.size_gb:g} GB" in check["detail"]
+        if not source.optional:
+            assert not check["ok"]
+            assert source.agreement in check["repair"]
+        for name in source.variables[0] if source.variables else ():
+            assert name in check["detail"]
+
+
+@pytest.mark.engine
+def test_a_run_that_is_not_ready_starts_nothing_and_offers_what_is(user, tmp_path) -> None:
+    hab("sources", "--accept", "camelyon16")
+    out = tmp_path / "runs"
+    words = ("--edition", "clinical", "--category", "ehr_event_modelling", "--category", "tumor_area_selection")
+    answer = hab("run", "--harness", "oracle", *words, "--out", str(out))
+    assert answer.returncode == 2
+    for word in ("REDIVIS_API_TOKEN", find_source("ehrshot").agreement, "ehr_event_modelling (6 tasks)"):
+        assert word in answer.stderr
+    assert "Ready now (10 tasks): --category tumor_area_selection" in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert not out.exists()
+
+
+@pytest.mark.engine
+def test_a_wrong_credential_is_one_message_before_anything_starts(user, serve, tmp_path, monkeypatch, agree) -> None:
+    agree("ehrshot")
+    host = serve("ehrshot", RedivisHost(find_source("ehrshot").path, {ARCHIVE: b"PK"}, token="the right word"))
+    monkeypatch.setenv("REDIVIS_API_TOKEN", "wrong-word")
+    out = tmp_path / "runs"
+    words = ("--edition", "clinical", "--tasks", "ehr_event_modelling/lupus", "--scale", "small")
+    answer = hab("run", "--harness", "oracle", *words, "--out", str(out))
+    assert answer.returncode == 2
+    assert host.asked
+    for word in ("REDIVIS_API_TOKEN", find_source("ehrshot").agreement, "ehr_event_modelling", "(401)"):
+        assert word in answer.stderr
+    assert "wrong-word" not in answer.stderr + answer.stdout
+    assert not out.exists()
+    left = [p for p in (tmp_path / "cache").rglob("*") if p.is_file() and p.suffix not in (".lock", ".json")]
+    assert left == []
+
+
+def plan_of(edition: str = "clinical", **changes):
+    task = find_task("ehr_event_modelling/lupus")
+    agent = Contender("oracle", options=HarnessOptions())
+    trials = tuple(plan_trials([task], [agent], instances=1, attempts=1))
+    return simulate.run_plan(trials, edition=edition).model_copy(update={"trials": trials, **changes})
+
+
+REMOTE = Upstream("openai", "openai", "https://api.example.org/v1", "bearer", key="k")
+LOCAL = Upstream("openai", "openai", "http://127.0.0.1:8000/v1", "none")
+
+
+def test_gated_records_leave_the_house_only_where_that_was_acknowledged(user) -> None:
+    plan = plan_of()
+    with pytest.raises(NotReadyError, match=r"hab-suite sources --allow ehrshot=api\.example\.org") as caught:
+        require_consent(plan, [REMOTE])
+    assert "on this machine" in str(caught.value), "the alternative is named"
+    require_consent(plan, [LOCAL])
+    require_consent(plan, [])
+    assert hab("sources", "--allow", "ehrshot=api.example.org").stderr.startswith("acknowledged")
+    require_consent(plan, [REMOTE])
+    other = Upstream("x", "openai", "https://other.example.org", "bearer")
+    with pytest.raises(NotReadyError, match=r"ehrshot=other\.example\.org"):
+        require_consent(plan, [REMOTE, other])
+    assert Agreements(Settings.load().config).may_send(find_source("ehrshot"), "api.example.org")
+
+
+def test_an_open_network_is_a_place_that_records_can_go_to(user) -> None:
+    plan = plan_of(network="open")
+    assert endpoints_of(plan, [LOCAL]) == ["any-host"]
+    with pytest.raises(NotReadyError, match="ehrshot=any-host"):
+        require_consent(plan, [])
+    listed = plan_of(network="packages", options={"package_hosts": "files.example.org mirror.example.org"})
+    assert endpoints_of(listed, []) == ["files.example.org", "mirror.example.org"]
+
+
+def test_open_records_may_go_anywhere(user) -> None:
+    task = find_task("ehr_data_quality/combined")
+    agent = Contender("oracle", options=HarnessOptions())
+    trials = tuple(plan_trials([task], [agent], instances=1, attempts=1))
+    require_consent(plan_of(trials=trials), [REMOTE])
+
+
+def test_offline_is_ready_where_something_is_here(clinic, stage, monkeypatch, tasks) -> None:
+    stage(tasks["ehr_data_quality"].id)
+    monkeypatch.setenv("HAB_SUITE_OFFLINE", "1")
+    require_sources([tasks["ehr_data_quality"]])
+    monkeypatch.setenv("HAB_SUITE_CACHE", "/nonexistent")
+    with pytest.raises(NotReadyError, match="offline"):
+        require_sources([tasks["ehr_data_quality"]])
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("category", CLINICAL)
+def test_a_run_in_real_boxes(category: str, clinic, tasks, tmp_path) -> None:
+    task = tasks[category]
+    clinic.open_for(task)
+    extra = ("--harness", "reference") if category == "ehr_format_conversion" else ()
+    words = ("--harness", "oracle", "--harness", "nop", *extra, "--edition", "clinical", "--scale", "small")
+    answer = hab("run", *words, "--tasks", task.id, "--out", str(tmp_path), "--jobs", "2")
+    assert answer.returncode == 0, answer.stderr
+    folder = RunFolder.open(tmp_path / answer.stdout.splitlines()[-1])
+    records = {record.plan.harness: record for record in folder.records().values()}
+    assert records["oracle"].outcome is Outcome.PASSED, records["oracle"].message
+    assert records["nop"].reason == "missing_submission"
+    if extra:  # the pinned ETL, run on the disguised demo, gives what the gold holds
+        assert records["reference"].outcome is Outcome.PASSED, records["reference"].message
+    assert folder.path.stat().st_mode & 0o777 == 0o700
+    assert "real patients" in (folder.path / "CONTAINS-REAL-DATA").read_text()
+    secrets = [os.environ[name].encode() for name in ("HF_TOKEN", "PN_PASS", "REDIVIS_API_TOKEN")]
+    for path in folder.path.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert not any(secret in content for secret in secrets), path
+    run = str(folder.path)
+    for command in (
+        ("report", run),
+        ("site", run, "--out", f"{tmp_path}/site"),
+        ("export", "parquet", run, "--out", "x"),
+    ):
+        refused = hab(*command)
+        assert refused.returncode == 2
+        assert "--redact" in refused.stderr
+    rows = json.loads(hab("report", run, "--redact", "--format", "json").stdout)
+    assert {row["edition"] for row in rows} == {"clinical"}
+    assert Path(tmp_path / "site").exists() is False
