@@ -5,9 +5,10 @@ Look-alikes: calcified lymph nodes and a calcified arterial ligament, which touc
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
-from categories.chest.labels import where
-from categories.ct_abnormality.calcium import number_of_plaques, plaque
+from categories.chest.labels import BONES, where
+from categories.ct_abnormality.calcium import SEEN_HU, SPECK_HU, number_of_plaques, plaque, visible
 from categories.ct_abnormality.canvas import Canvas, Facts, States
 from categories.ct_abnormality.heart_shapes import Coarse, Points, coarse, curve, extent, length_mm
 from categories.ct_abnormality.lung_texture import distance, fine_axes, fractal, inside, pool
@@ -35,7 +36,7 @@ def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
     """Draw one speck on the wall."""
     del states
     site = str(rng.choice(SITES[:2]))
-    return _facts(_lay(canvas, rng, _Aorta(canvas), site, float(rng.uniform(1.0, 2.0)), 0.7), ["one speck"])
+    return _facts(_lay(canvas, rng, _Aorta(canvas), site, float(rng.uniform(1.0, 2.0)), 0.7, SPECK_HU), ["one speck"])
 
 
 def lookalike(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
@@ -100,7 +101,13 @@ class _Aorta:
 
 
 def _lay(
-    canvas: Canvas, rng: np.random.Generator, surface: _Aorta, site: str, wanted_mm: float, radius_mm: float
+    canvas: Canvas,
+    rng: np.random.Generator,
+    surface: _Aorta,
+    site: str,
+    wanted_mm: float,
+    radius_mm: float,
+    seen_hu: float = SEEN_HU,
 ) -> list[Facts]:
     """Walk along the wall from a random point and lay calcium on the way."""
     spots = surface.sites(site)
@@ -110,7 +117,7 @@ def _lay(
         return []
     line = _walk(rng, surface, spots[rng.integers(len(spots))], wanted_mm)
     peak = float(rng.uniform(*PEAK_HU))
-    box, _, core = plaque(canvas, rng, line, radius_mm, peak)
+    box, _, core = plaque(canvas, rng, line, radius_mm, peak, seen_hu)
     canvas.occupy(box, core)
     long = round(length_mm(line) + 2 * radius_mm, 1)
     return [canvas.place(line.mean(0) / canvas.spacing_mm, site, long, length_mm=long, peak_hu=round(peak))]
@@ -142,6 +149,8 @@ def _node(canvas: Canvas, rng: np.random.Generator, surface: _Aorta) -> list[Fac
     """Draw a small node with calcium inside, in soft tissue or fat 6 mm and more off the wall."""
     apart = -surface.depth
     unnamed = where(surface.view.organs, ["body", "fat", "background"]) & (surface.view.hu > -160)
+    bone = (surface.view.hu > 100) | where(surface.view.organs, BONES)
+    unnamed &= ~ndimage.binary_dilation(bone, iterations=3)
     spots = np.argwhere((apart > 6.5) & (apart < 12.0) & unnamed & (surface.view.axes[2] > surface.top - 60))
     spots = spots[surface.view.axes[2].ravel()[spots[:, 2]] < surface.top - 4]
     if not len(spots):
@@ -157,7 +166,7 @@ def _node(canvas: Canvas, rng: np.random.Generator, surface: _Aorta) -> list[Fac
     eggshell = rng.random() < 0.35
     core = inside(0.9 - np.abs(away - radius + 1.1), 0.6) if eggshell else inside(radius * rng.uniform(0.6, 0.9) - away)
     peak = float(rng.uniform(*PEAK_HU))
-    alpha = pool(core, fine)
+    alpha = visible(canvas.hu[box], pool(core, fine), peak)
     canvas.put(box, alpha, peak)
     canvas.occupy(box, alpha > 0.3)
     return [canvas.place(centre / canvas.spacing_mm, "calcified node", 2 * radius, peak_hu=round(peak), length_mm=0.0)]

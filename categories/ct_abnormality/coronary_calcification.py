@@ -6,7 +6,7 @@ arteries' courses. Everyone's arteries run in fat, so that fat in the grooves te
 
 import numpy as np
 
-from categories.ct_abnormality.calcium import number_of_plaques, plaque
+from categories.ct_abnormality.calcium import SEEN_HU, SPECK_HU, number_of_plaques, plaque
 from categories.ct_abnormality.canvas import Canvas, Facts, States
 from categories.ct_abnormality.heart_courses import AORTIC_VALVE, CORONARIES, LEFT_MAIN, MITRAL, PERICARDIUM, course
 from categories.ct_abnormality.heart_shapes import Points, length_mm, tube
@@ -38,7 +38,7 @@ def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
     del states
     lines = _grooves(canvas, rng)
     line = _stretch(rng, _artery(canvas, lines, str(rng.choice(["LAD", "LCX", "RCA"]))), float(rng.uniform(1.2, 2.2)))
-    return _facts([_lay(canvas, rng, line, "speck", 0.7)], ["one speck"])
+    return _facts([_lay(canvas, rng, line, "speck", 0.7, SPECK_HU)], ["one speck"])
 
 
 def lookalike(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
@@ -85,9 +85,11 @@ def _stretch(rng: np.random.Generator, line: Points, wanted_mm: float) -> Points
     return np.stack([np.interp(samples, at, line[:, axis]) for axis in range(3)], 1)
 
 
-def _lay(canvas: Canvas, rng: np.random.Generator, line: Points, what: str, radius_mm: float) -> Facts:
+def _lay(
+    canvas: Canvas, rng: np.random.Generator, line: Points, what: str, radius_mm: float, seen_hu: float = SEEN_HU
+) -> Facts:
     peak = float(rng.uniform(*PEAK_HU))
-    box, _, core = plaque(canvas, rng, line, radius_mm, peak)
+    box, _, core = plaque(canvas, rng, line, radius_mm, peak, seen_hu)
     canvas.occupy(box, core)
     long = round(length_mm(line) + 2 * radius_mm, 1)
     return canvas.place(line.mean(0) / canvas.spacing_mm, what, long, length_mm=long, peak_hu=round(peak))

@@ -17,6 +17,10 @@ RIGHT_ATRIUM = ((0.2, 0.72, 0.36), (0.16, 0.66, 0.24))
 RIGHT_VENTRICLE = ((0.3, 0.62, 0.2), (0.55, 0.7, 0.14), (0.8, 0.78, 0.1))
 
 
+UNDER_SKIN_MM = 14.0
+"""Of the middle of a port or a generator."""
+
+
 def skin(canvas: Canvas, i: int, k: int) -> int | None:
     """Return the foremost voxel inside the body in a column; None where the column misses it."""
     column = np.flatnonzero(canvas.organs[i, :, k] > 0)
@@ -37,7 +41,7 @@ def _pocket(canvas: Canvas, side: str) -> NDArray[np.float64] | None:
     i = int(bone[0].start + share * (bone[0].stop - bone[0].start))
     k = max(0, int(bone[2].start - 30 / canvas.spacing_mm[2]))
     j = skin(canvas, i, k)
-    return None if j is None else np.array([i, j, k]) * canvas.spacing_mm - np.array([0.0, 12.0, 0.0])
+    return None if j is None else np.array([i, j, k]) * canvas.spacing_mm - np.array([0.0, UNDER_SKIN_MM, 0.0])
 
 
 def _through_veins(canvas: Canvas, side: str) -> Points:
