@@ -113,6 +113,9 @@ def _second_opinion(
     panel: Panel, record: TrialRecord, gold: Path, submission: Path, into: Path, verdict: Verdict
 ) -> None:
     """Write ``second_opinion.json`` and say in a line what it holds."""
+    if record.edition != "synthetic":
+        typer.echo(f"{record.plan.trial_id}: a real report; no judge model is shown it")
+        return
     try:
         document = panel.opine(record.plan.trial_id, gold, submission, verdict.reward)
     except GatewayError as error:

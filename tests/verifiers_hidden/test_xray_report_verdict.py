@@ -1,8 +1,10 @@
 """The verdict on whole reports: rewritten right ones pass; what is left, damaged, added or lost is counted and named."""
 
+import contextlib
 import json
 import random
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from xray_report_golds import explained, gold_by_hand, golds, statement, verdict
 
 from verifiers_hidden.kit import GoldError, Reason, Refused
 from verifiers_hidden.xray_report_correction import missing, perfect
+from verifiers_hidden.xray_report_correction.lexicon import table
 from verifiers_hidden.xray_report_correction.weigh import KINDS
 
 EFFUSION = "pleural_effusion"
@@ -278,3 +281,80 @@ def test_details_explain_every_error(tmp_path: Path) -> None:
     assert row["truth"] == TRUTH[0]
     assert any(re.search(r"significant, .*effusion side: true right, told left", error) for error in row["errors"])
     assert [row["truth"] for row in found.details["not_said"]] == [TRUTH[3]]
+
+
+def words() -> list[str]:
+    """Return the lexicon's phrases without their patterns, and what joins them."""
+    sections = [entries for name, entries in table().items() if name not in ("groups", "anatomy_denies", "near")]
+    phrases = [phrase for entries in sections for found in entries.values() for phrase in found]
+    plain = [re.sub(r"\(\?[^)]*\)|[\[\]()?*+|^$\\]", "", phrase) for phrase in phrases]
+    return [
+        *plain,
+        *(
+            [
+                ".",
+                ",",
+                ";",
+                "(",
+                ")",
+                "and",
+                "or",
+                "no",
+                "not",
+                "but",
+                "with",
+                "/",
+                "5",
+                "mm",
+                "7th",
+                "2",
+                "cm",
+                ":",
+                "[",
+                "]",
+            ]
+            * 8
+        ),
+    ]
+
+
+def fuzz(folder: Path, count: int) -> None:
+    """Judge texts of random words, and the truth shuffled or with words behind it; a verdict or a refusal each time."""
+    rng, pool = random.Random(count), words()
+    cases = list(golds(5, 95_000))
+    for number in range(count):
+        gold = rng.choice(cases)
+        text = " ".join(rng.choices(pool, k=rng.randint(1, 60)))
+        if number % 3 == 0:
+            text = f"{' '.join(gold['truth'])} {text}"
+        elif number % 3 == 1:
+            shuffled = " ".join(gold["draft"]).split()
+            rng.shuffle(shuffled)
+            text = " ".join(shuffled)
+        try:
+            document = verdict(folder, gold, text).document()
+        except Refused:
+            continue
+        assert document["reward"] in (0, 1)
+        json.dumps(document, allow_nan=False)
+        assert number % 3 != 1 or document["reward"] == 0, text
+
+
+def test_any_row_of_words_gets_a_verdict(tmp_path: Path) -> None:
+    fuzz(tmp_path, 300)
+
+
+@pytest.mark.full
+def test_ten_thousand_rows_of_words_get_a_verdict(tmp_path: Path) -> None:
+    fuzz(tmp_path, 10_000)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["left effusion and ", "small, left, ", "no effusion or ", "fracture of ", "( left ", "not left ", "3 x 4 x ", "air space ", "interval significant "],
+)  # fmt: skip
+def test_endless_sentences_are_judged_in_time(tmp_path: Path, unit: str) -> None:
+    began = time.monotonic()
+    with contextlib.suppress(Refused):
+        assert verdict(tmp_path, GOLD, (unit * 20_000)[:19_990]).reward == 0
+    assert time.monotonic() - began < 10
