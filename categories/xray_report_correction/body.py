@@ -15,6 +15,8 @@ AP_WIDER = 0.05
 NORMAL_HEART = (0.42, 0.47)
 ENDOTRACHEAL = {"mid trachea": (35.0, 60.0), "right main bronchus": (-25.0, -15.0)}
 """Millimetres of the tip above the carina."""
+SEVERAL_MM = 18.0
+"""Several nodules of one zone are no wider, so that they can be counted."""
 RIBS: dict[Setting, tuple[float, float]] = {"pa": (9.0, 10.4), "ap": (8.0, 9.4)}
 DAYS: dict[Setting, tuple[int, ...]] = {
     "pa": (14, 21, 28, 42, 60, 90, 120, 180, 270),
@@ -79,10 +81,11 @@ def _extents(
             found.append(0.0)
             continue
         low, high = kind.bands[value.severity or ""]
+        high = high if (value.count or 1) == 1 else min(high, SEVERAL_MM)
         going_on = number > 0 and tracks[number] == tracks[number - 1]
         before = path[number - 1] if going_on else None
         stepping = bool(step) and tracks[number] == tracks[last]
-        same = before is not None and before.severity == value.severity
+        same = before is not None and (before.severity, before.count) == (value.severity, value.count)
         if number == last and step and same:
             found.append(_beyond(rng, found[-1], step * kind.step, low, high))
         elif same:
