@@ -120,6 +120,8 @@ def fetch(asset: Asset, root: Path, say: Say = lambda _: None) -> Path | None:
     """
     target = root / asset.file
     if target.exists():
+        if _sha256(target) != asset.sha256:
+            raise AssetError(f"{target} is not the pinned file: remove it and run `hab-suite build assets`")
         return target
     problem = _download(asset, target)
     if not problem:
@@ -159,7 +161,7 @@ def _derive(asset: Asset, folder: Path, wheel: Path | None) -> None:
     done = subprocess.run(words, cwd=HOUSE, env=env, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last = "\n".join(done.stderr.strip().splitlines()[-8:])
-        raise AssetError(f"{asset.title}: deriving failed; remove {folder.parent} and run `hab-suite build`.\n{last}")
+        raise AssetError(f"{asset.title}: deriving failed; mend what it says and run `hab-suite build assets`.\n{last}")
     (making / "done").touch()
     shutil.rmtree(folder, ignore_errors=True)
     making.rename(folder)
