@@ -76,7 +76,7 @@ def _electrodes(canvas: Canvas, rng: np.random.Generator) -> list[Facts]:
         j = device_tubes.skin(canvas, i, k) if 0 <= i < canvas.hu.shape[0] else None
         if j is None or j > canvas.hu.shape[1] - 12:
             continue
-        at = np.array([i, j, k]) * canvas.spacing_mm + np.array([0.0, 2.5, 0.0])
+        at = np.array([i, j, k]) * canvas.spacing_mm + np.array([0.0, 1.2, 0.0])
         box, share = wire(canvas, np.stack([at, at + np.array([0.0, 3.0, 0.0])]), float(rng.uniform(2.0, 3.0)), 3600.0)
         streaks(canvas, box, share, rng)
         wire(canvas, _cord(canvas, rng, at), 0.7, float(rng.uniform(1800, 2800)))
