@@ -239,7 +239,7 @@ def _widen(x: Floats, heart: HeartChange, k: int) -> Floats:
     """Return the places from which a heart wider by a factor is drawn; the lung beside it is squeezed."""
     right = heart.middle + (heart.right[k] - heart.middle) * heart.factor
     left = heart.middle + (heart.left[k] - heart.middle) * heart.factor
-    right, left = max(right, heart.wall_right[k] + 4), min(left, heart.wall_left[k] - 4)
+    right, left = max(right, heart.wall_right[k] + 1.5), min(left, heart.wall_left[k] - 1.5)
     stops = [-1e4, heart.wall_right[k], right, heart.middle, left, heart.wall_left[k], 1e4]
     origin = [-1e4, heart.wall_right[k], heart.right[k], heart.middle, heart.left[k], heart.wall_left[k], 1e4]
     return np.asarray(np.interp(x, stops, origin))

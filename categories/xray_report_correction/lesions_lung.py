@@ -106,17 +106,27 @@ def granuloma(scene: Scene, finding: Finding) -> None:
     _balls(scene, finding, 2.6 * WATER)
 
 
+TRIES = 300
+"""Places looked at for nodules that do not overlap on the film."""
+
+
 def _balls(scene: Scene, finding: Finding, mu: float) -> None:
     for side in sides(finding):
         rng = np.random.default_rng([finding.track, side == "left"])
         lung = scene.torso.mask(*LUNG_OF[side])
         placed: list[Floats] = []
-        for _ in range(200):
-            if len(placed) == (finding.count or 1):
+        count = finding.count or 1
+        for attempt in range(TRIES):
+            if len(placed) == count:
                 break
+            apart = finding.extent * (1.6 - 0.45 * attempt / TRIES) + 6
             centre = _place(scene, lung, side, finding.location, rng, margin=finding.extent / 2 + 6)
-            if all(np.hypot(*(centre - other)[[0, 2]]) > 1.6 * finding.extent + 8 for other in placed):
+            if all(np.hypot(*(centre - other)[[0, 2]]) > apart for other in placed):
                 placed.append(centre)
+        if len(placed) < count:
+            raise ValueError(
+                f"{count} nodules of {finding.extent:.0f} mm do not fit the {finding.location} side by side"
+            )
         for centre in placed:
             _ball(scene, finding, centre, mu, rng)
 
@@ -154,12 +164,14 @@ def _place(
     Drawn as shares of the lung's box, so that the same draw is the same place however deep the breath.
     """
     low, high = scene.marks.lungs[side]
-    points = np.argwhere(region[::4, ::4, ::2].T)[:, ::-1] * (np.array([4, 4, 2]) * scene.torso.spacing)
+    many = [max(1, round(3.0 / step)) for step in scene.torso.spacing]
+    places = np.argwhere(region[:: many[0], :: many[1], :: many[2]].T)[:, ::-1]
+    points = places * np.array(many) * scene.torso.spacing
     share = (points - low) / (high - low)
     if side == "right":
         share[:, 0] = 1 - share[:, 0]
     seen = (scene.marks.domes[side] - low[2]) / (high[2] - low[2])  # below the dome the belly hides the lung
-    aim = np.array([rng.uniform(0.48, 0.86), rng.uniform(0.28, 0.78), rng.random()])
+    aim = np.array([rng.uniform(0.45, 0.9), rng.uniform(0.28, 0.78), rng.random()])
     word = (location or "").split(" ")[0]
     if (location or "").endswith("zone"):
         first, last = (seen + (1 - seen) * part for part in ZONES[word])

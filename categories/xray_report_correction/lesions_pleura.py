@@ -48,7 +48,9 @@ def pleural_effusion(scene: Scene, finding: Finding) -> None:
         part = scene.torso.hu[box]
         lung = lung | (grown(lung, 2) & (part < -150))  # the half-filled voxels at the lung's face
         above = np.clip(height - level, 0, None)
-        squeezed = np.where(lung, 170 * np.exp(-above / 14), 0)  # lung gives way over the fluid
+        squeezed = np.where(
+            lung, 170 * min(1.0, finding.extent / 400) * np.exp(-above / 14), 0
+        )  # lung gives way over the fluid
         part += (squeezed * (part < -300)).astype(np.float32)
         part[...] = np.where(lung, part + (FLUID - part) * wet, part)
 

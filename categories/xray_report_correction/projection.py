@@ -56,7 +56,7 @@ def project(
     slabs, depth, first = _slabs(mu, spacing, beam, shape, start)
     size = (shape[1] if beam.detector == "left" else shape[0], shape[2])
     across_mm = spacing[1] if beam.detector == "left" else spacing[0]
-    centre = size[0] * across_mm - plate.centre_mm[0] if beam.detector == "left" else plate.centre_mm[0]
+    centre = (size[0] - 1) * across_mm - plate.centre_mm[0] if beam.detector == "left" else plate.centre_mm[0]
     far = (shape[0] * spacing[0]) if beam.detector == "left" else shape[1] * spacing[1]
     total = np.zeros((plate.columns, plate.rows), np.float32)
     u = (np.arange(plate.columns) + 0.5 - plate.columns / 2) * plate.pixel_mm
@@ -128,11 +128,12 @@ class Eye:
         """Return columns and rows (n, 2) and the magnification (n,) of points (n, 3) in mm from the first voxel."""
         side = self.beam.detector == "left"
         size = [n * s for n, s in zip(self.shape, self.spacing, strict=True)]
+        last = size[1] - self.spacing[1]  # a lateral counts its columns from the front
         along = points[:, 0] if side else points[:, 1]
         far = size[0] if side else size[1]
         depth = self.beam.gap_mm + (along if self.beam.detector == "back" else far - along)
-        across = size[1] - points[:, 1] if side else points[:, 0]
-        centre = size[1] - self.plate.centre_mm[0] if side else self.plate.centre_mm[0]
+        across = last - points[:, 1] if side else points[:, 0]
+        centre = last - self.plate.centre_mm[0] if side else self.plate.centre_mm[0]
         grown = self.beam.source_mm / (self.beam.source_mm - depth)
         u = (across - centre - self.beam.turn * (depth - self.beam.gap_mm - far / 2)) * grown
         w = (points[:, 2] - self.plate.centre_mm[1]) * grown

@@ -84,7 +84,7 @@ def _chords(
         radius = radii[n] + (radii[n + 1] - radii[n]) * share
         found = 2 * np.sqrt(np.maximum(radius**2 - away**2, 0))
         # A wire thinner than a pixel is spread over it, not lost between pixels.
-        found = np.maximum(found, np.pi * radius**2 * np.clip(1.2 - away, 0, 1) * (radius < 1))
+        found = np.where(radius < 1, np.pi / 1.4 * radius**2 * np.clip(1.2 - away, 0, 1), found)
         window = tuple(slice(p.start - b.start, p.stop - b.start) for p, b in zip(part, box, strict=True))
         chord[window] = np.maximum(chord[window], found)
     return box, chord
