@@ -4,10 +4,11 @@ import os
 from collections.abc import Callable
 
 import camelyon
+import ctrate
 import ehrshot
 import mimic
 import trec
-from hosts import BucketHost, Host, PhysioNetHost, RedivisHost, WebHost
+from hosts import BucketHost, Host, HubHost, PhysioNetHost, RedivisHost, WebHost
 
 from categories.sources.spec import find_source
 from categories.spec import Task
@@ -37,6 +38,7 @@ def _ehrshot() -> Host:
 
 
 HOSTS: dict[str, Callable[[], Host]] = {
+    "ct_rate": lambda: HubHost(find_source("ct_rate").path, ctrate.files(), token=CREDENTIALS["HF_TOKEN"]),
     "camelyon16": lambda: BucketHost(camelyon.files()),
     "trec_ct_2021": lambda: WebHost(trec.track()),
     "clinicaltrials_2021": lambda: WebHost(trec.snapshot()),
