@@ -7,7 +7,7 @@ from scipy import ndimage as ndi
 from categories.xray_report_correction.lesions_pleura import sides
 from categories.xray_report_correction.projection import Eye
 from categories.xray_report_correction.render_landmarks import LUNG_OF
-from categories.xray_report_correction.render_scene import WATER, Scene
+from categories.xray_report_correction.render_scene import WATER, NoRoomError, Scene
 from categories.xray_report_correction.render_shapes import add_tube, curve
 from categories.xray_report_correction.state import Finding
 
@@ -124,7 +124,7 @@ def _balls(scene: Scene, finding: Finding, mu: float) -> None:
             if all(np.hypot(*(centre - other)[[0, 2]]) > apart for other in placed):
                 placed.append(centre)
         if len(placed) < count:
-            raise ValueError(
+            raise NoRoomError(
                 f"{count} nodules of {finding.extent:.0f} mm do not fit the {finding.location} side by side"
             )
         for centre in placed:

@@ -13,12 +13,12 @@ from categories.xray_report_correction.body import embody
 from categories.xray_report_correction.casefile import CaseFile, gold_of, labelled, write_case
 from categories.xray_report_correction.kinds import Setting
 from categories.xray_report_correction.radiograph import View, render_study
+from categories.xray_report_correction.render_scene import NoRoomError
+from categories.xray_report_correction.render_visibility import GATE
 from categories.xray_report_correction.state import Study, to_json
 from categories.xray_report_correction.story import LEAST_ERRORS, Story, draw_story
 from categories.xray_report_correction.writing import write_view
 
-VISIBLE = 2.0
-"""Least contrast-to-noise, on the best view, of a finding that the true report may state."""
 BODIES = 4
 """So often the lesions are placed anew before those that stay invisible are left out of draft and truth."""
 
@@ -51,15 +51,27 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path) -> None:  
 def _pictured(draw: Draw, story: Story) -> tuple[list[Study], list[list[View]], set[str]] | None:
     """Return the studies, their views and the kinds too faint to be stated; None if too few errors can be seen."""
     patient = _patient(draw, embody(labelled(draw), story)[0])
+    best: tuple[list[Study], list[View], set[str]] | None = None
     for attempt in range(BODIES):
         studies = embody(labelled(draw), story, attempt)
-        last = _render(draw, patient, studies, len(studies) - 1)
+        try:
+            last = _render(draw, patient, studies, len(studies) - 1)
+        except NoRoomError:
+            continue
         hidden = faint(studies[-1], last)
+        if best is None or len(hidden) < len(best[2]):
+            best = studies, last, hidden
         if not hidden:
             break
+    if best is None:
+        return None
+    studies, last, hidden = best
     if sum(line.kind is not None and line.name not in hidden for line in story.lines) < LEAST_ERRORS:
         return None
-    earlier = [_render(draw, patient, studies, number) for number in range(len(studies) - 1)]
+    try:
+        earlier = [_render(draw, patient, studies, number) for number in range(len(studies) - 1)]
+    except NoRoomError:
+        return None
     return studies, [*earlier, last], hidden
 
 
@@ -84,7 +96,7 @@ def seen(views: Sequence[View]) -> dict[str, float]:
 def faint(study: Study, views: Sequence[View]) -> set[str]:
     """Return the kinds of a study's findings that its views do not show."""
     best = seen(views)
-    return {finding.kind for finding in study.findings if best.get(str(finding.track), VISIBLE) < VISIBLE}
+    return {finding.kind for finding in study.findings if best.get(str(finding.track), GATE) < GATE}
 
 
 def without(story: Story, hidden: set[str]) -> Story:
