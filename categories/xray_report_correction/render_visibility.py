@@ -19,7 +19,7 @@ GATE = 4.0
 """Least ratio of a finding that may be reported, after Rose's criterion (3 to 5).
 
 Measured on normal chests, median of the better view: nodules of 3, 5, 8, 10, 14, 28 mm 0.8, 2.2, 4.8, 6.1, 7.7, 16;
-calcified ones of 2, 5, 9 mm 0.8, 6.2, 13; bands of 1, 4, 14 mm 4.1, 13, 20; consolidations of 15, 35, 75 mm 4.5, 10, 19.
+calcified ones of 2, 5, 9 mm 0.8, 6.2, 13; bands of 1, 4, 14 mm 4.1, 13, 20; consolidation of 15, 35, 75 mm 4.5, 10, 19.
 Effusions are known by shape: 20 mL have 10 already, so their volume decides (200 mL on a frontal view).
 """
 BARE, BLACK = 0.7, 6.5
