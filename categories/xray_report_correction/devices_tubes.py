@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from categories.xray_report_correction.projection import Eye
-from categories.xray_report_correction.render_landmarks import LUNG_OF
+from categories.xray_report_correction.render_landmarks import LUNG_OF, Line
 from categories.xray_report_correction.render_scene import Scene
 from categories.xray_report_correction.render_shapes import add_tube, by, curve
 from categories.xray_report_correction.state import Device
@@ -115,18 +115,26 @@ def _to_heart(scene: Scene, out: float, tip: str, rng: np.random.Generator) -> l
             return [(marks.notch + by(-24.0, -28, -4))]
     if tip == "superior vena cava":
         end = float(marks.carina[2] - rng.uniform(8, 26))
-        return [*way, *(cava.at(z) for z in np.linspace(upper - 8, end, 4))]
+        return [*way, *_down(cava, upper - 8, end)]
     if tip == "right atrium":
         low = mouth - rng.uniform(28, 40)
         heart = marks.heart[0, 0] + 17
         return [
             *way,
-            *(cava.at(z) for z in np.linspace(upper - 8, mouth, 4)),
+            *_down(cava, upper - 8, mouth),
             np.array([heart, cava.at(mouth)[1] + 8, low]),
         ]
     raise ValueError(
         f"no path of a central line to {tip!r}; known: brachiocephalic vein, superior vena cava, right atrium"
     )
+
+
+def _down(cava: Line, start: float, end: float) -> list[Floats]:
+    """Return the way down the great vein, kept straight: its lower end widens towards the heart."""
+    way = np.stack([cava.at(z) for z in np.linspace(start, end, 4)])
+    usual = float(np.median(cava.place[len(cava.place) // 2 :, 0]))
+    way[:, 0] = np.clip(way[:, 0], usual - 4, usual + 4)
+    return list(way)
 
 
 def chest_tube(scene: Scene, device: Device) -> None:

@@ -19,7 +19,7 @@ FLUID, AIR, PLEURA = 8.0, -1000.0, -350.0
 PLEURA_MM = 0.8
 RISES_MM, REACHES_MM = (42.0, 34.0), (8.0, 30.0)
 """Heights of the meniscus at the wall above its middle, and how far from the wall each falls to 1/e."""
-LEAN_DEG = 38.0
+LEAN_DEG = 25.0
 """A half-sitting patient lies back so far from upright: fluid runs behind the lung."""
 
 
@@ -65,7 +65,7 @@ def _surface(scene: Scene, box: tuple[slice, ...], wall: Floats) -> Floats:
     lean = np.deg2rad(LEAN_DEG)
     y = np.arange(box[1].start, box[1].stop) * step[1]
     flat = z[None, None, :] * np.cos(lean) + y[None, :, None] * np.sin(lean)
-    return np.asarray(flat - 0.5 * rise)
+    return np.asarray(flat - 0.7 * rise)
 
 
 def pneumothorax(scene: Scene, finding: Finding) -> None:
