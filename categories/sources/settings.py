@@ -44,6 +44,8 @@ class Place(Frozen):
 
     endpoint: str = ""
     folder: str = ""
+    table: str = ""
+    """A table of one's own beside the source, where its category knows one."""
     files: dict[str, str] = {}  # noqa: RUF012 (pydantic copies it)
 
 
@@ -84,6 +86,7 @@ class Settings:
             places[name] = Place(
                 endpoint=env.get(source.url_variable) or own.endpoint,
                 folder=env.get(source.folder_variable) or own.folder,
+                table=own.table,
                 files=own.files,
             )
         env_file = Path(env.get("HAB_SUITE_ENV_FILE") or ".env")

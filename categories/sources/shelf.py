@@ -80,6 +80,11 @@ class Shelf:
             return {file: root / file for root in roots for file in wanted if (root / file).is_file()}
         return self.members(source, [name], wanted)
 
+    def own_table(self, source: str) -> Path | None:
+        """Return the table of the user's own that the settings name beside a source."""
+        named = self.settings.places[find_source(source).id].table
+        return Path(named).expanduser() if named else None
+
     def accepted(self, source: str) -> bool:
         """Whether the user has accepted a source's terms: what an optional source depends on."""
         return bool(Agreements(self.settings.config).accepted(find_source(source)))

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import camelyon
 import ctrate
 import ehrshot
 import mimic
+import mimiccxr
 import trec
 from hosts import BucketHost, Host, HubHost, PhysioNetHost, RedivisHost, WebHost
 
@@ -21,10 +23,16 @@ CREDENTIALS = {
 }
 
 
-def settings() -> str:
-    """Return what the settings file holds beside the manners: the miniature's own pins."""
+def settings(folder: Path) -> str:
+    """Return what the settings file holds beside the manners: the miniature's own pins and table of hashes."""
     pins = "".join(f'"{name}" = "{digest}"\n' for name, digest in trec.pins().items())
-    return f"[audited_trials.files]\n{pins}"
+    (folder / "hashes.csv").write_text(mimiccxr.table(), encoding="utf-8")
+    return f'[audited_trials.files]\n{pins}\n[mimic_cxr_jpg]\ntable = "{folder / "hashes.csv"}"\n'
+
+
+def _cxr(source: str) -> Host:
+    users = {CREDENTIALS["PN_USER"]: CREDENTIALS["PN_PASS"]}
+    return PhysioNetHost(find_source(source).path, mimiccxr.files()[source], users=users)
 
 
 def _code() -> Host:
@@ -45,6 +53,8 @@ HOSTS: dict[str, Callable[[], Host]] = {
     "audited_trials": lambda: WebHost(trec.audit()),
     "mimic_iv_demo": lambda: PhysioNetHost(find_source("mimic_iv_demo").path, mimic.files()),
     "mimic_code": _code,
+    "mimic_cxr": lambda: _cxr("mimic_cxr"),
+    "mimic_cxr_jpg": lambda: _cxr("mimic_cxr_jpg"),
     "ehrshot": _ehrshot,
 }
 """How each source's host is made: when a category first asks for it."""

@@ -79,7 +79,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clinic]:
     (home / "cache").mkdir()
     (home / "cache" / "meds-env").symlink_to(users_cache() / "meds-env")
     (home / "config").mkdir()
-    (home / "config" / "sources.toml").write_text(QUICK + settings(), encoding="utf-8")
+    (home / "config" / "sources.toml").write_text(QUICK + settings(home), encoding="utf-8")
     environ = {
         "HAB_SUITE_CONFIG": str(home / "config"),
         "HAB_SUITE_ENV_FILE": str(home / "none"),
