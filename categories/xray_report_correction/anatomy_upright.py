@@ -12,27 +12,13 @@ from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
 from categories.chest.labels import BONES, LOBES, RIGHT_LUNG, where
+from categories.xray_report_correction.render_torso import Places, Torso, filled_in, grown, places
 
 ANGLES = 180
-AIR, SOFT = -1000.0, 35.0
-NECK_MM, BELLY_MM = 32.0, 30.0
-"""Heights of the stumps put on above and below what was scanned."""
+SOFT = 35.0
 FIXED = (*BONES, "spinal_cord", "autochthon_left", "autochthon_right")
 
 Floats = NDArray[np.float64]
-Places = tuple[NDArray[np.int64], NDArray[np.int64]]
-
-
-@dataclass(frozen=True)
-class Torso:
-    """A chest in the frame of the film: axes right to left, back to front, foot to head."""
-
-    hu: NDArray[np.float32]
-    organs: NDArray[np.uint8]
-    spacing: tuple[float, float, float]
-
-    def mask(self, *names: str) -> NDArray[np.bool_]:
-        return where(self.organs, names)
 
 
 @dataclass(frozen=True)
@@ -78,26 +64,6 @@ class Cage:
     """What does not slide: bones, cord and back muscles."""
 
 
-def crop(hu: NDArray[np.int16], organs: NDArray[np.uint8], spacing: tuple[float, float, float]) -> Torso:
-    """Return the body without table and margin, in air, with stumps of neck and belly; slices are contiguous."""
-    body = organs > 0
-    across = np.flatnonzero(body.any((1, 2)))
-    deep = np.flatnonzero(body.any((0, 2)))
-    part = np.s_[across[0] : across[-1] + 1, deep[0] : deep[-1] + 1]
-    over, under = round(NECK_MM / spacing[2]), round(BELLY_MM / spacing[2])
-    size = (across[-1] + 1 - across[0], deep[-1] + 1 - deep[0], under + hu.shape[2] + over)
-    values, labels = np.empty(size, np.float32, order="F"), np.zeros(size, np.uint8, order="F")
-    scan = slice(under, under + hu.shape[2])
-    values[:, :, scan] = np.where(body[part], hu[part], AIR)
-    labels[:, :, scan] = organs[part]
-    for first, way, last in ((under, -1, -1), (under + hu.shape[2] - 1, 1, size[2])):
-        flat = np.minimum(values[:, :, first], 300)
-        for k in range(first + way, last, way):
-            flat = ndi.gaussian_filter(flat, 1.5 / spacing[0], mode="nearest")
-            values[:, :, k] = flat
-    return Torso(values, labels, spacing)
-
-
 def measure_cage(torso: Torso) -> Cage:
     """Return the inner face of the rib cage, smoothed: ribs, and lung where that reaches further."""
     ribs = torso.mask(*(name for name in BONES if name.startswith(("rib_", "sternum", "costal"))))
@@ -106,19 +72,19 @@ def measure_cage(torso: Torso) -> Cage:
     slices = lungs.shape[2]
     centre = np.full((slices, 2), np.nan)
     for k in range(slices):
-        bone, rib = (_places(mask[:, :, k]) for mask in (spine, ribs))
+        bone, rib = (places(mask[:, :, k]) for mask in (spine, ribs))
         if len(bone[0]) > 50 and len(rib[0]) > 50:
             centre[k] = bone[0].mean(), np.percentile(rib[1], 2) * 0.5 + np.percentile(rib[1], 98) * 0.5
     for column in range(2):
-        centre[:, column] = ndi.gaussian_filter1d(_fill(centre[:, column]), 4, mode="nearest")
+        centre[:, column] = ndi.gaussian_filter1d(filled_in(centre[:, column]), 4, mode="nearest")
     bony, airy = np.full((slices, ANGLES), np.inf), np.zeros((slices, ANGLES))
     for k in range(slices):
         for mask, table, keep in ((ribs, bony, np.minimum), (lungs, airy, np.maximum)):
-            x, y = _places(mask[:, :, k])
+            x, y = places(mask[:, :, k])
             angle, reach = _polar(x - centre[k, 0], y - centre[k, 1])
             keep.at(table[k], angle.astype(int) % ANGLES, reach)
     bony[np.isinf(bony)] = np.nan
-    face = np.stack([_fill(bony[:, a]) if (~np.isnan(bony[:, a])).any() else airy[:, a] for a in range(ANGLES)], 1)
+    face = np.stack([filled_in(bony[:, a]) if (~np.isnan(bony[:, a])).any() else airy[:, a] for a in range(ANGLES)], 1)
     face = ndi.median_filter(face, (5, 5), mode="nearest")
     face = np.maximum(ndi.gaussian_filter(face, (3, 2), mode=("nearest", "wrap")), airy + 0.5)
     face = ndi.gaussian_filter(face, (1.5, 0.7), mode=("nearest", "wrap"))
@@ -167,7 +133,7 @@ def heart_change(torso: Torso, factor: float) -> HeartChange:
         wall = np.flatnonzero(lungs[:, :, k].any(1))
         if len(x) and len(wall):
             edges[0][k], edges[1][k], edges[2][k], edges[3][k] = x[0], x[-1], wall[0], wall[-1]
-    right, left, wall_right, wall_left = (ndi.gaussian_filter1d(_fill(e), 3, mode="nearest") for e in edges)
+    right, left, wall_right, wall_left = (ndi.gaussian_filter1d(filled_in(e), 3, mode="nearest") for e in edges)
     deep = np.flatnonzero(heart.any((0, 2)))
     y = np.arange(heart.shape[1])
     front = np.flatnonzero(lungs.any((0, 2)))[-1]
@@ -212,7 +178,7 @@ def _sources(cage: Cage, posture: Posture, heart: HeartChange | None, k: int) ->
     x, y = np.ogrid[: shape[0], : shape[1]]
     x, y = x - cage.centre[k, 0], y - cage.centre[k, 1]
     outside = np.hypot(x, y) > cage.radius[k].max()
-    candidates = _places(~outside & ~cage.fixed[:, :, k])
+    candidates = places(~outside & ~cage.fixed[:, :, k])
     x, y = x[candidates[0], 0], y[0, candidates[1]]
     if heart is not None:
         there = x + cage.centre[k, 0]
@@ -245,24 +211,6 @@ def _widen(x: Floats, heart: HeartChange, k: int) -> Floats:
     return np.asarray(np.interp(x, stops, origin))
 
 
-def grown(mask: NDArray[np.bool_], voxels: int) -> NDArray[np.bool_]:
-    """Return a mask (or a slice of one) grown in plane by so many voxels, city-block steps."""
-    for _ in range(voxels):
-        wider = mask.copy("K")
-        wider[1:] |= mask[:-1]
-        wider[:-1] |= mask[1:]
-        wider[:, 1:] |= mask[:, :-1]
-        wider[:, :-1] |= mask[:, 1:]
-        mask = wider
-    return mask
-
-
-def _places(mask: NDArray[np.bool_]) -> Places:
-    """Return the first and second index of a slice's voxels, read in the order of memory."""
-    y, x = np.nonzero(mask.T)
-    return x, y
-
-
 def _polar(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Return angles in steps of the cage's table, and distances."""
     return np.mod(np.arctan2(y, x) * (ANGLES / (2 * np.pi)), ANGLES), np.hypot(x, y)
@@ -283,9 +231,3 @@ def _at2(table: Floats, rows: NDArray[np.int64], angle: Floats) -> Floats:
 def _ramp(x: Floats | NDArray[np.int64], start: float, end: float) -> Floats:
     part = np.clip((np.asarray(x, float) - start) / (end - start), 0, 1)
     return np.asarray(part * part * (3 - 2 * part))
-
-
-def _fill(values: Floats) -> Floats:
-    """Return the values with gaps filled from their neighbours."""
-    known = np.flatnonzero(~np.isnan(values))
-    return np.asarray(np.interp(np.arange(len(values)), known, values[known]))

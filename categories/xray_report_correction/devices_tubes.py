@@ -148,12 +148,14 @@ def chest_tube(scene: Scene, device: Device) -> None:
     for number in range(device.count or 1):
         rng = np.random.default_rng([device.track, number])
         deep = low[1] + (high[1] - low[1]) * rng.uniform(0.35, 0.6)
-        level = low[2] + height * (rng.uniform(0.36, 0.44) + 0.08 * number)
+        level = low[2] + height * (rng.uniform(0.36, 0.44) + 0.12 * number)
         enter = np.array([_outer(scene, device.side, level), deep, level])
         first = [enter + by(out * 45, 8, -16 - 8 * number), enter + by(out * 12, 4, -4)]
         if device.tip == "apex":
             rest = [
-                _inside(scene, device.side, deep - 12 * share, level + (high[2] - 26 - level) * share, share)
+                _inside(
+                    scene, device.side, deep - 12 * share, level + (high[2] - 26 - 22 * number - level) * share, share
+                )
                 for share in (0.3, 0.65, 1.0)
             ]
         elif device.tip == "base":
@@ -161,7 +163,11 @@ def chest_tube(scene: Scene, device: Device) -> None:
             rest = [
                 enter + by(across * 0.14, -14, -height * 0.03),
                 np.array(
-                    [enter[0] + across * rng.uniform(0.36, 0.46), low[1] + 32, low[2] + height * rng.uniform(0.16, 0.2)]
+                    [
+                        enter[0] + across * (rng.uniform(0.30, 0.38) + 0.2 * number),
+                        low[1] + 32,
+                        low[2] + height * rng.uniform(0.16, 0.2),
+                    ]
                 ),
             ]
         else:

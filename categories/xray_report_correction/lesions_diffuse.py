@@ -70,7 +70,7 @@ def _cuffs(scene: Scene, track: int, rng: np.random.Generator, grade: float) -> 
     rings, along = [], np.array([0.0, 5.0, 0.0])
     for side in (-1, 1):
         hilum = scene.marks.carina + np.array([side * 44.0, -4, -26])
-        for _ in range(2):
+        for _ in range(1):
             place = hilum + np.array([side * rng.uniform(-4, 16), rng.uniform(-18, 18), rng.uniform(-8, 26)])
             rings.append((place, rng.uniform(1.9, 2.6)))
 
@@ -79,7 +79,7 @@ def _cuffs(scene: Scene, track: int, rng: np.random.Generator, grade: float) -> 
         for place, radius in rings:
             wall = 1.3 + 0.5 * grade
             line = np.stack([place - along, place + along])
-            add_tube(layer, eye, line, radius + wall, 1.5 * WATER, core=radius / (radius + wall))
+            add_tube(layer, eye, line, radius + wall, 1.1 * WATER, core=radius / (radius + wall))
         film += ndi.gaussian_filter(layer, 0.7 / eye.plate.pixel_mm)
 
     scene.thin.append((track, draw))

@@ -12,7 +12,7 @@ from categories.xray_report_correction.render_shapes import add_tube, curve
 from categories.xray_report_correction.state import Finding
 
 Floats = NDArray[np.float64]
-ZONES = {"upper": (0.72, 0.88), "mid": (0.42, 0.60), "lower": (0.08, 0.26)}
+ZONES = {"upper": (0.71, 0.93), "mid": (0.38, 0.62), "lower": (0.05, 0.29)}
 """Where a lesion's middle lies in a zone: shares of the way from the dome to the lung's top. Zones are thirds of it."""
 LOBE_OF = {
     ("right", "upper"): "lung_upper_lobe_right",
@@ -29,7 +29,7 @@ def consolidation(scene: Scene, finding: Finding) -> None:
         rng = np.random.default_rng([finding.track, side == "left"])
         region = _region(scene, finding, side)
         radius = finding.extent / 2
-        centre = _place(scene, region, side, finding.location, rng, margin=0.45 * radius)
+        centre = _Room(scene, region, side, finding.location, 0.45 * radius).place(rng)
         box, (x, y, z) = scene.grid(centre - 1.7 * radius, centre + 1.7 * radius)
         shape = radius * rng.uniform(0.88, 1.15, 3)
         away = np.sqrt(sum(((a - c) / s) ** 2 for a, c, s in zip((x, y, z), centre, shape, strict=True)))
@@ -69,7 +69,7 @@ def atelectasis(scene: Scene, finding: Finding) -> None:
         rng = np.random.default_rng([finding.track, side == "left"])
         lung = scene.torso.mask(*LUNG_OF[side])
         count = int(np.clip(round(finding.extent / 4.5), 1, 3))
-        first = _place(scene, lung, side, finding.location, rng, margin=30)
+        first = _Room(scene, lung, side, finding.location, 22).place(rng)
         for number in range(count):
             centre = first + np.array(
                 [rng.normal(0, 7), rng.normal(0, 8), number * rng.uniform(11, 16) - 6 * (count - 1)]
@@ -106,23 +106,26 @@ def granuloma(scene: Scene, finding: Finding) -> None:
     _balls(scene, finding, 2.6 * WATER)
 
 
-TRIES = 300
-"""Places looked at for nodules that do not overlap on the film."""
+ROUNDS, TRIES = 15, 25
+"""How often, and with how many places each time, nodules that lie apart on the film are looked for."""
 
 
 def _balls(scene: Scene, finding: Finding, mu: float) -> None:
     for side in sides(finding):
         rng = np.random.default_rng([finding.track, side == "left"])
         lung = scene.torso.mask(*LUNG_OF[side])
+        room = _Room(scene, lung, side, finding.location, finding.extent / 2 + 2)
         placed: list[Floats] = []
         count = finding.count or 1
-        for attempt in range(TRIES):
-            if len(placed) == count:
-                break
-            apart = finding.extent * (1.6 - 0.45 * attempt / TRIES) + 6
-            centre = _place(scene, lung, side, finding.location, rng, margin=finding.extent / 2 + 6)
+        for attempt in range(ROUNDS * TRIES):
+            if attempt % TRIES == 0:
+                placed = []
+            apart = finding.extent * (2.0 - 0.75 * (attempt // TRIES) / ROUNDS) + 2
+            centre = room.place(rng)
             if all(np.hypot(*(centre - other)[[0, 2]]) > apart for other in placed):
                 placed.append(centre)
+            if len(placed) == count:
+                break
         if len(placed) < count:
             raise NoRoomError(
                 f"{count} nodules of {finding.extent:.0f} mm do not fit the {finding.location} side by side"
@@ -133,7 +136,7 @@ def _balls(scene: Scene, finding: Finding, mu: float) -> None:
 
 def _ball(scene: Scene, finding: Finding, centre: Floats, mu: float, rng: np.random.Generator) -> None:
     radius = finding.extent / 2 * rng.uniform(0.97, 1.03)
-    lobes = [(centre + rng.normal(0, 0.16 * radius, 3), radius * rng.uniform(0.84, 0.95)) for _ in range(4)]
+    lobes = [(centre + rng.normal(0, 0.11 * radius, 3), radius * rng.uniform(0.88, 0.96)) for _ in range(4)]
 
     def draw(film: Floats, eye: Eye) -> None:
         layer = np.zeros_like(film)
@@ -156,33 +159,43 @@ def _region(scene: Scene, finding: Finding, side: str) -> NDArray[np.bool_]:
     return scene.torso.mask(*LUNG_OF[side])
 
 
-def _place(
-    scene: Scene, region: NDArray[np.bool_], side: str, location: str | None, rng: np.random.Generator, margin: float
-) -> Floats:
-    """Return a place (mm) of the region, in the zone if one is named, clear of heart, midline and edge by ``margin``.
+class _Room:
+    """The places (mm) a lesion of a side may have: of its region, in the zone, clear of edge and heart by a margin."""
 
-    Drawn as shares of the lung's box, so that the same draw is the same place however deep the breath.
-    """
-    low, high = scene.marks.lungs[side]
-    many = [max(1, round(3.0 / step)) for step in scene.torso.spacing]
-    places = np.argwhere(region[:: many[0], :: many[1], :: many[2]].T)[:, ::-1]
-    points = places * np.array(many) * scene.torso.spacing
-    share = (points - low) / (high - low)
-    if side == "right":
-        share[:, 0] = 1 - share[:, 0]
-    seen = (scene.marks.domes[side] - low[2]) / (high[2] - low[2])  # below the dome the belly hides the lung
-    aim = np.array([rng.uniform(0.45, 0.9), rng.uniform(0.28, 0.78), rng.random()])
-    word = (location or "").split(" ")[0]
-    if (location or "").endswith("zone"):
-        first, last = (seen + (1 - seen) * part for part in ZONES[word])
-    else:
-        first, last = (max(float(part), seen + 0.04) for part in np.percentile(share[:, 2], (28, 72)))
-    aim[2] = first + (last - first) * aim[2]
-    outer = low[0] if side == "right" else high[0]
-    good = (np.abs(points[:, 0] - outer) > margin) & (share[:, 0] > 0.4) & (share[:, 2] > first) & (share[:, 2] < last)
-    if good.sum() > 10:
-        points, share = points[good], share[good]
-    return np.asarray(points[np.argmin((((share - aim) * (high - low)) ** 2).sum(1))])
+    def __init__(self, scene: Scene, region: NDArray[np.bool_], side: str, location: str | None, margin: float) -> None:
+        """Take the margin in mm."""
+        low, high = scene.marks.lungs[side]
+        many = [max(1, round(3.0 / step)) for step in scene.torso.spacing]
+        places = np.argwhere(region[:: many[0], :: many[1], :: many[2]].T)[:, ::-1]
+        points = places * np.array(many) * scene.torso.spacing
+        share = (points - low) / (high - low)
+        if side == "right":
+            share[:, 0] = 1 - share[:, 0]
+        seen = (scene.marks.domes[side] - low[2]) / (high[2] - low[2])  # below the dome the belly hides the lung
+        if (location or "").endswith("zone"):
+            first, last = (seen + (1 - seen) * part for part in ZONES[(location or "").split(" ")[0]])
+        else:
+            first, last = (max(float(part), seen + 0.04) for part in np.percentile(share[:, 2], (28, 72)))
+        good = _in_the_open(scene, side, margin)[places[:, 0] * many[0], places[:, 2] * many[2]]
+        good &= (share[:, 0] > 0.35) & (share[:, 2] > first) & (share[:, 2] < last)
+        if good.sum() <= 10:
+            good[:] = True
+        self.points, self.share, self.size = points[good], share[good], high - low
+        self.heights = (first, last)
+
+    def place(self, rng: np.random.Generator) -> Floats:
+        """Return a place, drawn as shares of the lung's box: the same draw is the same place in any breath."""
+        first, last = self.heights
+        aim = np.array([rng.uniform(0.42, 0.9), rng.uniform(0.28, 0.78), rng.uniform(first, last)])
+        return np.asarray(self.points[np.argmin((((self.share - aim) * self.size) ** 2).sum(1))])
+
+
+def _in_the_open(scene: Scene, side: str, margin: float) -> NDArray[np.bool_]:
+    """Return the part (across, height) of a lung's shadow that lies ``margin`` mm inside its edge, beside the heart."""
+    step = scene.torso.spacing
+    field = scene.torso.mask(*LUNG_OF[side]).any(1)
+    inside = ndi.distance_transform_edt(np.pad(field, 1), (step[0], step[2]))[1:-1, 1:-1] > margin
+    return np.asarray(inside & ~scene.torso.mask("heart").any(1))
 
 
 def smooth_field(

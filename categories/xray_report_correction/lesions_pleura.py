@@ -5,9 +5,9 @@ from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
 from categories.chest.labels import LOBES
-from categories.xray_report_correction.anatomy_upright import grown
 from categories.xray_report_correction.render_landmarks import LUNG_OF
 from categories.xray_report_correction.render_scene import Scene
+from categories.xray_report_correction.render_torso import grown
 from categories.xray_report_correction.state import Finding
 
 Floats = NDArray[np.float64]

@@ -15,7 +15,7 @@ from categories.xray_report_correction.projection import Eye, Plate
 from categories.xray_report_correction.render_landmarks import landmarks
 from categories.xray_report_correction.render_marker import add_marker
 from categories.xray_report_correction.render_posture import BEAMS, stand
-from categories.xray_report_correction.render_scene import Scene, attenuation
+from categories.xray_report_correction.render_scene import Scene, Thin, attenuation
 from categories.xray_report_correction.render_shoulders import add_girdle, lower_arms
 from categories.xray_report_correction.render_visibility import Sight
 from categories.xray_report_correction.state import Study, ViewName
@@ -25,6 +25,10 @@ Scale = Literal["full", "small"]
 COLUMNS: Mapping[Scale, int] = {"full": 2048, "small": 512}
 BONE: Mapping[ViewName, float] = {"PA": 1.1, "LATERAL": 0.5, "AP": 1.2}
 """Extra attenuation of bone; a portable's beam is softer."""
+
+
+OPAQUE = 0.9
+"""Path of a device through which nothing is seen."""
 
 
 class Body(Protocol):
@@ -82,16 +86,26 @@ def take(scene: Scene, name: ViewName, rng: np.random.Generator, scale: Scale) -
     film = expose(scene, name, eye, rng)
     changes = {track: eye.project(change, start) for track, (start, change) in scene.boxes.items()}
     sight = Sight(film - sum(changes.values()), eye.plate.pixel_mm)
-    seen = {track: sight.contrast_to_noise(change) for track, change in changes.items()}
-    for track, draw in scene.thin:
-        layer = np.zeros_like(film)
-        draw(layer, eye)
+    layers = [(track, _layer(film, eye, draw)) for track, draw in scene.thin]
+    opaque = np.zeros(film.shape, bool)
+    for _, layer in layers:
         film += layer
-        seen[track] = max(seen.get(track, 0.0), sight.contrast_to_noise(layer))
+        opaque |= layer > OPAQUE
+    seen: dict[int, float] = {}
+    for track, change in (*changes.items(), *layers):
+        # What lies behind a generator is not seen; the generator is.
+        shown = change if (change > OPAQUE).any() else np.where(opaque, 0, change)
+        seen[track] = max(seen.get(track, 0.0), sight.contrast_to_noise(shown))
     letter: Literal["L", "R"] = "L" if name == "LATERAL" or rng.random() < 0.6 else "R"
     picture = develop(film, eye.plate.pixel_mm, _exposure(name, rng), rng).astype(float)
     _mark(picture, eye, letter, rng)
     return View(name, _collimated(picture, name, rng), eye.plate.pixel_mm, letter, seen)
+
+
+def _layer(film: Floats, eye: Eye, draw: Thin) -> Floats:
+    layer = np.zeros_like(film)
+    draw(layer, eye)
+    return layer
 
 
 def expose(scene: Scene, name: ViewName, eye: Eye, rng: np.random.Generator) -> Floats:

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from categories.chest.labels import LEFT_LUNG, RIGHT_LUNG
-from categories.xray_report_correction.anatomy_upright import Torso, dome_level
+from categories.xray_report_correction.anatomy_upright import dome_level
+from categories.xray_report_correction.render_torso import Torso
 
 Floats = NDArray[np.float64]
 

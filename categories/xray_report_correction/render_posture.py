@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from categories.chest.labels import LEFT_LUNG, LOBES
 from categories.xray_report_correction import anatomy_upright as upright
 from categories.xray_report_correction.projection import Beam, Eye, Plate
+from categories.xray_report_correction.render_torso import Torso, crop
 from categories.xray_report_correction.state import Study, ViewName
 
 BEAMS: Mapping[ViewName, Beam] = {
@@ -27,9 +28,9 @@ def stand(
     spacing: tuple[float, float, float],
     study: Study,
     rng: np.random.Generator,
-) -> upright.Torso:
+) -> Torso:
     """Return the scanned chest in the study's posture, its heart as wide as the study says."""
-    lying = upright.crop(hu, organs, spacing)
+    lying = crop(hu, organs, spacing)
     cage = upright.measure_cage(lying)
     posture = _posture(lying, cage, study, rng)
     sketch = upright.move(lying, cage, posture, sketch=True)
@@ -45,13 +46,13 @@ def stand(
     return upright.move(lying, cage, posture, change)
 
 
-def heart_ratio(torso: upright.Torso, eye: Eye) -> float:
+def heart_ratio(torso: Torso, eye: Eye) -> float:
     """Return the cardiothoracic ratio as measured on a film: widest heart by widest lungs."""
     heart, chest = (_edges(torso, eye, names) for names in (HEART, LOBES))
     return float((heart[1] - heart[0]) / (chest[1] - chest[0]))
 
 
-def _posture(lying: upright.Torso, cage: upright.Cage, study: Study, rng: np.random.Generator) -> upright.Posture:
+def _posture(lying: Torso, cage: upright.Cage, study: Study, rng: np.random.Generator) -> upright.Posture:
     """Return the breath. The left dome lies lower in nine of ten patients, in the same patient always."""
     own = np.random.default_rng([int((lying.organs > 0).sum()), int(lying.mask(*LOBES).sum())])
     below = -4.0 if own.random() < 0.1 else own.uniform(8, 18)
@@ -61,7 +62,7 @@ def _posture(lying: upright.Torso, cage: upright.Cage, study: Study, rng: np.ran
     return upright.Posture(drop=drop, left_more=below - gap + rng.normal(0, 1.0), flatten=28 * air)
 
 
-def _edges(torso: upright.Torso, eye: Eye, names: tuple[str, ...]) -> tuple[float, float]:
+def _edges(torso: Torso, eye: Eye, names: tuple[str, ...]) -> tuple[float, float]:
     flat = np.argwhere(torso.mask(*names).any(2))  # height does not move a place across the film
     points = np.concatenate([flat, np.zeros((len(flat), 1))], 1) * np.asarray(torso.spacing)
     columns = eye.locate(points)[0][:, 0]

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from categories.xray_report_correction.anatomy_upright import Torso
 from categories.xray_report_correction.projection import Eye
 from categories.xray_report_correction.render_landmarks import Landmarks
+from categories.xray_report_correction.render_torso import Torso
 from categories.xray_report_correction.state import Finding
 
 Floats = NDArray[np.float64]

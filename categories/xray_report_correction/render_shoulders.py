@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from categories.chest.labels import BONES
-from categories.xray_report_correction.anatomy_upright import AIR, Torso, grown
 from categories.xray_report_correction.projection import Eye
 from categories.xray_report_correction.render_landmarks import Landmarks
 from categories.xray_report_correction.render_shapes import add_ball, add_plate, add_tube, curve
+from categories.xray_report_correction.render_torso import AIR, Torso, grown
 
 Floats = NDArray[np.float64]
 Place = Callable[[float, float, float], tuple[float, float, float]]
