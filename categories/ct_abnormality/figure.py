@@ -1,6 +1,7 @@
 """A contact sheet of a scan: slices in two windows, or with the gold one slice through each label's finding."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +32,24 @@ LUNG_LABELS = (
 )
 COLOURS = {"present": "red", "lookalike": "deepskyblue", "grey": "gold"}
 LEVELS = 6
+MAX_ANSWER_BYTES = 1 << 16
 Volume = NDArray[np.int16]
 
 
-def draw_figure(public: Path, gold: Path | None, out: Path) -> None:
-    """Write the contact sheet of the files in ``public``; ``gold`` adds what is where."""
+def draw_figure(public: Path, gold: Path | None, out: Path, submission: Path | None = None) -> None:
+    """Write the contact sheet of the files in ``public``; ``gold`` adds what is where, ``submission`` what was said."""
     hu, spacing_mm = read_scan(public)
+    said = _said(submission) if submission else {}
     with mpl.rc_context({"font.size": 7}):
         figure = Figure(figsize=(16, 9.6), layout="constrained", facecolor="black")
         if gold is None:
             _overview(figure, hu, spacing_mm)
+            if said:
+                words = ", ".join(label for label, answer in said.items() if answer == "yes") or "nothing"
+                figure.suptitle(f"answered yes: {words}", color="white")
         else:
-            _findings(figure, hu, spacing_mm, json.loads((gold / "labels.json").read_text(encoding="utf-8"))["labels"])
+            labels = json.loads((gold / "labels.json").read_text(encoding="utf-8"))["labels"]
+            _findings(figure, hu, spacing_mm, labels, said)
         figure.savefig(out, dpi=110)
 
 
@@ -57,6 +64,15 @@ def read_scan(public: Path) -> tuple[Volume, tuple[float, float, float]]:
     step = float(images[1].ImagePositionPatient[2]) - float(images[0].ImagePositionPatient[2])
     rows, columns = (float(value) for value in images[0].PixelSpacing)
     return np.stack(planes, -1).astype(np.int16), (columns, rows, step)
+
+
+def _said(submission: Path) -> dict[str, str]:
+    """Return the answers of a submission that can be read, by label in small letters."""
+    path = submission / "predictions.txt"
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_ANSWER_BYTES:
+        return {}
+    text = path.read_text(encoding="utf-8", errors="replace").lower()
+    return dict(re.findall(r"^[ \t]*([a-z][a-z ]{0,60}?)[ \t]*:[ \t]*(yes|no)[ \t]*$", text, re.MULTILINE))
 
 
 def _overview(figure: Figure, hu: Volume, spacing_mm: tuple[float, float, float]) -> None:
@@ -76,7 +92,13 @@ def _overview(figure: Figure, hu: Volume, spacing_mm: tuple[float, float, float]
             axes.axis("off")
 
 
-def _findings(figure: Figure, hu: Volume, spacing_mm: tuple[float, float, float], labels: list[dict[str, Any]]) -> None:
+def _findings(
+    figure: Figure,
+    hu: Volume,
+    spacing_mm: tuple[float, float, float],
+    labels: list[dict[str, Any]],
+    said: dict[str, str],
+) -> None:
     """Show one slice a label, through the largest of its places, with what the gold says of it."""
     grid = figure.add_gridspec(3, 6)
     for number, label in enumerate(labels):
@@ -93,6 +115,8 @@ def _findings(figure: Figure, hu: Volume, spacing_mm: tuple[float, float, float]
                 at = (place["voxel"][0], hu.shape[1] - 1 - place["voxel"][1])
                 axes.add_patch(Circle(at, (reach_mm + 4) / spacing_mm[0], fill=False, color=colour, linewidth=0.8))
         answer = label["answer"] or "not scored"
+        if said:
+            answer += f" (answered {said.get(label['label'].lower(), 'nothing')})"
         what = f", {places[0]['what']}" if places else ""
         axes.set_title(f"{label['label']}: {answer}\n{facts['measure']:g} {facts['unit']}{what}", color=colour)
 

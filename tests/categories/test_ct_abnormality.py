@@ -163,3 +163,17 @@ def test_a_picture_is_drawn(task_id: str, with_gold: bool, stage, tmp_path: Path
     draw_figure(draw.public, draw.gold if with_gold else None, out)
     assert out.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert out.stat().st_size > 50_000
+
+
+@pytest.mark.parametrize("with_gold", [False, True])
+def test_answers_show_in_the_picture_and_hostile_ones_do_no_harm(with_gold: bool, stage, tmp_path: Path) -> None:
+    draw = stage(NIFTI)
+    pictures = []
+    for number, answer in enumerate(("", "Emphysema: yes\nLung nodule: no\n", "\x00" * 100_000, "$x^$: yes\n<b>: no")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "predictions.txt").write_text(answer)
+        draw_figure(draw.public, draw.gold if with_gold else None, folder / "figure.png", folder)
+        pictures.append((folder / "figure.png").read_bytes())
+    assert pictures[0] == pictures[2] == pictures[3]
+    assert pictures[0] != pictures[1]
