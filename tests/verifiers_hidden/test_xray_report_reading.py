@@ -67,7 +67,6 @@ def test_negation_before_and_behind(finding: str, form: str, status: str) -> Non
     assert found == [status], text
 
 
-EFFUSION = {"finding": "pleural_effusion"}
 READ = [
     (
         "No pneumothorax, small left pleural effusion.",
@@ -266,3 +265,172 @@ def test_every_single_slot_mutation_of_many_cases_is_significant() -> None:
 
 def test_lexicon_holds_every_value_of_the_kinds() -> None:
     assert set(load_kinds()) <= set(table()["finding"])
+
+
+EFFUSION = "pleural_effusion"
+CORRECTED = [
+    (
+        "Left pleural effusion has increased and is now moderate.",
+        [statement(EFFUSION, side="left", severity="moderate", change="increased")],
+    ),
+    (
+        "Interval increase in size of the left pleural effusion, now moderate in size.",
+        [statement(EFFUSION, side="left", severity="moderate", change="increased")],
+    ),
+    (
+        "There is a new small left apical pneumothorax.",
+        [statement("pneumothorax", side="left", severity="small", change="new")],
+    ),
+    (
+        "Previously noted right pleural effusion is no longer visualized.",
+        [statement(EFFUSION, "absent", change="resolved")],
+    ),
+    (
+        "The nodule in the left upper lung zone measures 16 mm, unchanged.",
+        [statement("nodule", side="left", location="upper zone", size_mm=16, change="unchanged", count=1)],
+    ),
+    (
+        "Cardiomegaly, moderate, stable compared to prior.",
+        [statement("cardiomegaly", severity="moderate", change="unchanged")],
+    ),
+    (
+        "ETT tip terminates in the right mainstem bronchus; recommend retraction.",
+        [statement("endotracheal_tube", tip="right main bronchus")],
+    ),
+    (
+        "Endotracheal tube tip is malpositioned in the right main bronchus.",
+        [statement("endotracheal_tube", tip="right main bronchus")],
+    ),
+    ("Heart size is normal; no cardiomegaly.", [statement("cardiomegaly", "absent")]),
+    (
+        "A single chest tube on the right with tip at the apex.",
+        [statement("chest_tube", side="right", count=1, tip="apex")],
+    ),
+    ("Mild pulmonary edema, improved from prior.", [statement("pulmonary_edema", severity="mild", change="decreased")]),
+    ("There is no evidence of a right pleural effusion.", [statement(EFFUSION, "absent")]),
+    (
+        "Right IJ central venous catheter terminates in the mid SVC, repositioned from the right atrium.",
+        [statement("central_line", side="right", tip="superior vena cava")],
+    ),
+    ("The pneumothorax is on the right rather than the left.", [statement("pneumothorax", side="right")]),
+    (
+        "Small right pneumothorax (previously described as left).",
+        [statement("pneumothorax", side="right", severity="small")],
+    ),
+    (
+        "Small right pneumothorax, not left as previously stated.",
+        [statement("pneumothorax", side="right", severity="small")],
+    ),
+    (
+        "Moderate right pleural effusion, which has decreased since the prior examination.",
+        [statement(EFFUSION, side="right", severity="moderate", change="decreased")],
+    ),
+    (
+        "The previously seen left lower lobe consolidation has resolved.",
+        [statement("consolidation", "absent", change="resolved")],
+    ),
+    (
+        "Left basilar linear atelectasis, slightly worse.",
+        [statement("atelectasis", side="left", location="lower zone", change="increased")],
+    ),
+    (
+        "Three nodules are present in the right mid lung zone, the largest measuring 19 mm.",
+        [statement("nodule", side="right", location="mid zone", count=3, size_mm=19)],
+    ),
+    (
+        "Feeding tube tip in the distal esophagus; advancement is recommended.",
+        [statement("enteric_tube", tip="distal esophagus")],
+    ),
+    (
+        "Enteric tube courses below the diaphragm, terminating in the stomach.",
+        [statement("enteric_tube", tip="stomach")],
+    ),
+    (
+        "Left subclavian line with tip at the brachiocephalic vein confluence.",
+        [statement("central_line", side="left", tip="brachiocephalic vein")],
+    ),
+    ("Left-sided three-lead pacemaker/ICD in place.", [statement("pacemaker", side="left", count=3)]),
+    (
+        "Bilateral lower lobe atelectasis is unchanged.",
+        [statement("atelectasis", side="bilateral", location="lower zone", change="unchanged")],
+    ),
+    ("No pneumothorax on either side.", [statement("pneumothorax", "absent")]),
+    (
+        "No acute cardiopulmonary abnormality; lungs are clear without consolidation, effusion, or pneumothorax.",
+        [statement("consolidation", "absent"), statement(EFFUSION, "absent"), statement("pneumothorax", "absent")],
+    ),
+    (
+        "Cardiac silhouette is moderately enlarged, similar to the prior exam.",
+        [statement("cardiomegaly", severity="moderate", change="unchanged")],
+    ),
+    ("Large hiatal hernia again noted behind the heart.", [statement("hiatal_hernia", severity="large")]),
+    ("The lungs are hyperinflated with flattened hemidiaphragms.", [statement("hyperinflation")]),
+    ("Interval removal of the left chest tube.", [statement("chest_tube", "absent", change="resolved")]),
+    ("Median sternotomy wires are intact and unchanged.", [statement("sternal_wires", change="unchanged")]),
+    (
+        "Pulmonary vascular congestion has progressed to moderate pulmonary edema.",
+        [statement("pulmonary_edema", severity="moderate", change="increased")],
+    ),
+    (
+        "There is interval worsening of the moderate pulmonary edema.",
+        [statement("pulmonary_edema", severity="moderate", change="increased")],
+    ),
+    (
+        "Small left pleural effusion, unchanged from the prior study of 3 days ago.",
+        [statement(EFFUSION, side="left", severity="small", change="unchanged")],
+    ),
+    (
+        "Right apical pneumothorax measuring 2 cm, moderate, increased from 1 cm previously.",
+        [statement("pneumothorax", side="right", severity="moderate", change="increased")],
+    ),
+    (
+        "Left upper lobe consolidation, new compared to the prior radiograph; no corresponding change on the right.",
+        [statement("consolidation", side="left", location="upper lobe", change="new")],
+    ),
+    (
+        "Compared to the prior study, the left-sided pleural effusion is larger and now moderate in volume.",
+        [statement(EFFUSION, side="left", severity="moderate", change="increased")],
+    ),
+    (
+        "The right pleural effusion seen previously has resolved completely.",
+        [statement(EFFUSION, "absent", change="resolved")],
+    ),
+    (
+        "Stable appearance of a 9 mm calcified granuloma in the right upper lung.",
+        [statement("granuloma", side="right", location="upper zone", size_mm=9, change="unchanged")],
+    ),
+    (
+        "Single-lead pacemaker generator over the left chest with the lead tip in the right ventricle.",
+        [statement("pacemaker", side="left", count=1)],
+    ),
+    (
+        "Right-sided PICC tip projects over the cavoatrial junction.",
+        [statement("central_line", side="right", tip="cavoatrial junction")],
+    ),
+    (
+        "Airspace opacity in the right lower lobe, concerning for pneumonia, has increased.",
+        [statement("consolidation", side="right", location="lower lobe", change="increased")],
+    ),
+    (
+        "No significant interval change in the moderate left pleural effusion.",
+        [statement(EFFUSION, side="left", severity="moderate", change="unchanged")],
+    ),
+    (
+        "Left pleural effusion is unchanged in size, remaining small.",
+        [statement(EFFUSION, side="left", severity="small", change="unchanged")],
+    ),
+    (
+        "There has been no interval change in mild cardiomegaly.",
+        [statement("cardiomegaly", severity="mild", change="unchanged")],
+    ),
+    ("The endotracheal tube tip lies 2.1 cm above the carina.", [statement("endotracheal_tube", tip="mid trachea")]),
+    (
+        "Both lungs are hyperexpanded. No focal infiltrate.",
+        [statement("hyperinflation"), statement("consolidation", "absent")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "statements"), CORRECTED)
+def test_corrections_as_people_and_models_write_them(text: str, statements: list[dict]) -> None:
+    assert significant(read_against(text, statements)) == [], text

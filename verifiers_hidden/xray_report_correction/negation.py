@@ -8,7 +8,7 @@ BOUNDARIES = ("weak", "negation")
 _INTRODUCES = ("with", "plus", "along", "together", "superimposed", "accompanied", "adjacent", "associated", ":")
 _SHOWS = ("show", "demonstrate", "reveal")
 _WEAKENS = ("new", "other", "overt", "frank", "gross")
-NOT = ("not", "not a", "not an", "not any")
+NOT = ("not", "not a", "not an", "not any", "rather than", "instead of")
 
 
 @dataclass
@@ -59,6 +59,7 @@ def _said_again(clause: list[Item], place: int) -> bool:
     places = [n for n, item in enumerate(clause[:place]) if item.kind == "finding"]
     between = clause[places[-1] + 1 : place] if places else []
     told = any(item.kind in SLOTS or item.text in ("(", "the") for item in between)
+    told &= not any(item.kind == "negation" for item in between)
     return told and any(clause[n].value == clause[place].value for n in places)
 
 

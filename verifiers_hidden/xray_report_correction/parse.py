@@ -52,7 +52,7 @@ def _sentence(text: str) -> tuple[tuple[Claim, ...], tuple[Item, ...]]:
         if any(head.item.kind != "other" for head in heads):
             found += [claim for head in heads for claim in _claims_of(head)]
         elif not heads and (words := [item for item in clause if item.kind in (*SLOTS, *BOUNDARIES)]):
-            if any(item.kind == "state" for item in words):
+            if any(item.kind == "state" or item.text.split()[0] == "no" for item in (*words, *clause[:1])):
                 continue  # "lungs are hyperinflated but clear": of the structure, no finding
             if found:
                 found += _describe(found[-1:], words)

@@ -39,14 +39,17 @@ def read_clause(clause: list[Item]) -> list[Head]:
 
 
 def _without_former(clause: list[Item]) -> list[Item]:
-    """Leave out what is told of an earlier study: after ``previously`` up to the next boundary, verb or ``now``."""
-    kept, former = [], False
-    for item in clause:
+    """Leave out what is told of an earlier study: ``previously ...`` up to a boundary or verb, ``from the atrium``."""
+    kept: list[Item] = []
+    former = ""
+    for place, item in enumerate(clause):
         if item.kind == "formerly":
-            former = True
-        elif item.kind in ("weak", "verb", "now", "negation", *HEADS):
-            former = False
-        if not (former and item.kind in SLOTS and item.kind != "side"):
+            former = item.text
+        elif item.kind in ("weak", "verb", "now", "negation", *HEADS) or item.text.startswith(("has ", "have ", "is ")):
+            former = ""
+        moved = item.kind == "tip" and "from" in [earlier.text for earlier in clause[max(0, place - 2) : place]]
+        named = item.kind == "side" and " " not in former
+        if not moved and (not former or item.kind not in SLOTS or named):
             kept.append(item)
     return kept
 
