@@ -25,7 +25,7 @@ engine:                            ## bring up a container engine where none ans
 	@sh containers/engine.sh
 
 bench: .venv/test engine           ## measure; see tests/bench/
-	for file in tests/bench/bench_*.py; do echo "== $$file"; .venv/bin/python $$file || exit 1; done
+	for file in tests/bench/bench_*.py; do echo "== $$file"; PYTHONPATH=. .venv/bin/python $$file || exit 1; done
 
 lock: .venv/test                   ## pin the dependencies anew, with hashes and without index URLs
 	scripts/lock.sh

@@ -1,4 +1,4 @@
-"""``python tests/bench/bench_ehr_data_quality.py SEED SCALE``: rows, time, memory, probes and reference of the four draws."""
+"""``python tests/bench/bench_ehr_data_quality.py [SCALE [SEED]]``: rows, time, memory, probes, reference of the four draws."""
 
 import importlib.util
 import sys
@@ -50,6 +50,8 @@ def measure(case: str, seed: str, scale: str, cache: Path) -> None:
 
 
 if __name__ == "__main__":
+    words = sys.argv[1:]
+    scale, seed = (words + ["small", "0"][len(words) :])[:2]
     with tempfile.TemporaryDirectory() as cache:
         for case in CASES:
-            measure(case, sys.argv[1], sys.argv[2], Path(cache))
+            measure(case, seed, scale, Path(cache))

@@ -18,7 +18,7 @@ from verifiers_hidden import ehr_event_modelling as verifier
 
 def main() -> None:
     """Prepare all six tasks in a cache of their own."""
-    scale = cast(Scale, sys.argv[1] if len(sys.argv) > 1 else "full")
+    scale = cast(Scale, sys.argv[1] if len(sys.argv) > 1 else "small")
     seed = sys.argv[2] if len(sys.argv) > 2 else DEFAULT_SEED
     category = next(one for one in load_catalog() if one.id == "ehr_event_modelling")
     for case in category.cases:
