@@ -30,6 +30,7 @@ from runners.opening import verifier_image
 from runners.panel import Panel, open_panel, plan_judge
 from runners.verify import VerifierBox, judge
 from suite.request import RequestError
+from suite.sourcing import require_consent
 
 OPINED = "xray_report_correction"
 """The category on whose submissions a model may be asked."""
@@ -44,14 +45,18 @@ class VerifierMaker:
     labels: dict[str, str]
 
 
-def verify(task_id: str, folder: Path, *, scale: str | None, seed: str | None, instance: int) -> int:
+def verify(
+    task_id: str, folder: Path, *, scale: str | None, seed: str | None, instance: int, edition: str = "synthetic"
+) -> int:
     """Judge a folder; exit status 0 whatever the reward, as a verdict was reached."""
     task = find_task(task_id)
     if not folder.is_dir():
         raise RequestError(f"{folder} is no folder; it must be laid out like /workspace/submission")
     engine, cache = DockerEngine(), default_cache()
     image = verifier_image(engine, task.category, cache, typer.echo)
-    request = StageRequest(task, seed or DEFAULT_SEED, instance, make_scale(scale))
+    if edition not in task.category.editions:
+        raise RequestError(f"--edition {edition}: {task.id} has {' and '.join(task.category.editions)}")
+    request = StageRequest(task, seed or DEFAULT_SEED, instance, make_scale(scale), edition)
     with _lease(cache) as lease, cache.scratch() as into, staged(request, cache.root) as draw:
         collected = collect_submission(
             HostFolder(folder, SUBMISSION_FOLDER), task.category.submission, into / "submission"
@@ -70,6 +75,8 @@ def rescore(path: Path, globs: Sequence[str], *, llm_judge: str | None = None, k
     """
     judge_plan = plan_judge(llm_judge, key_file) if llm_judge else None
     folder = RunFolder.open(path.resolve())
+    if judge_plan and folder.plan.edition == "clinical":
+        require_consent(folder.plan, [judge_plan.upstream])
     wanted = {task.id for task in select_tasks(globs)}
     engine, cache = DockerEngine(), default_cache()
     changed = judged = 0

@@ -115,9 +115,18 @@ def shell(
     scale: Scale = None,
     seed: Seed = None,
     out: Annotated[Path | None, typer.Option("--out", help="Where the run's folder is made (./runs).")] = None,
+    edition: Edition = None,
 ) -> None:
     """Sit down in a task's box yourself; leaving the shell hands the work in and scores it."""
-    flags = {"harness": ["human"], "tasks": [task], "scale": scale, "seed": seed, "out": out, "jobs": 1}
+    flags = {
+        "harness": ["human"],
+        "tasks": [task],
+        "scale": scale,
+        "seed": seed,
+        "out": out,
+        "jobs": 1,
+        "edition": edition,
+    }
     raise typer.Exit(load("suite.running:run")(load("suite.request:make_request")(None, flags), dry_run=False))
 
 

@@ -20,9 +20,11 @@ def verify(
     scale: Annotated[str | None, typer.Option("--scale", help="full (default) or small.")] = None,
     seed: Annotated[str | None, typer.Option("--seed", help="The seed of the data that was worked on.")] = None,
     instance: Annotated[int, typer.Option("--instance", min=0)] = 0,
+    edition: Annotated[str, typer.Option("--edition", help="synthetic or clinical.")] = "synthetic",
 ) -> None:
     """Score a folder by hand; prints the verdict as JSON."""
-    raise typer.Exit(load("suite.scoring:verify")(task, folder, scale=scale, seed=seed, instance=instance))
+    words = {"scale": scale, "seed": seed, "instance": instance, "edition": edition}
+    raise typer.Exit(load("suite.scoring:verify")(task, folder, **words))
 
 
 def rescore(

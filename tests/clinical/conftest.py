@@ -16,6 +16,7 @@ from categories.sources.shelf import Shelf
 from categories.sources.spec import load_sources
 from categories.spec import Scale
 from categories.staging import Staged, StageRequest, staged
+from containers.locks import file_lock
 
 QUICK = """[download]
 attempts = 4
@@ -75,11 +76,14 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., object]]:
 @pytest.fixture(scope="session")
 def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clinic]:
     """All miniature sources, a user who may use them, and a cache of their own, for the whole session."""
-    home = tmp_path_factory.mktemp("clinic")
-    (home / "cache").mkdir()
-    (home / "cache" / "meds-env").symlink_to(users_cache() / "meds-env")
-    (home / "config").mkdir()
-    (home / "config" / "sources.toml").write_text(QUICK + settings(home), encoding="utf-8")
+    base = tmp_path_factory.getbasetemp()
+    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "clinic"  # workers share one cache
+    (home / "cache").mkdir(parents=True, exist_ok=True)
+    (home / "config").mkdir(exist_ok=True)
+    with file_lock(home / "lock"):
+        if not (home / "config" / "sources.toml").exists():
+            (home / "cache" / "meds-env").symlink_to(users_cache() / "meds-env")
+            (home / "config" / "sources.toml").write_text(QUICK + settings(home), encoding="utf-8")
     environ = {
         "HAB_SUITE_CONFIG": str(home / "config"),
         "HAB_SUITE_ENV_FILE": str(home / "none"),

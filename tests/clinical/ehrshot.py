@@ -107,11 +107,14 @@ def archive() -> bytes:
     )  # fmt: skip
     splits = examples.select("split", omop_person_id="patient_id").unique(maintain_order=True)
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
-        file.writestr("EHRSHOT_ASSETS/features/count_features.pkl", b"\x80\x04never read" * 1000)
-        file.writestr("EHRSHOT_ASSETS/data/ehrshot.csv", csv_of(events.with_row_index("")))
-        file.writestr("EHRSHOT_ASSETS/splits/person_id_map.csv", csv_of(splits))
-        for name in BENCHMARKS:
-            file.writestr(f"EHRSHOT_ASSETS/benchmark/{name}/labeled_patients.csv", csv_of(labels))
-        file.writestr("EHRSHOT_ASSETS/benchmark/guo_icu/labeled_patients.csv", b"patient_id\n")
+    names = {
+        "features/count_features.pkl": b"\x80\x04never read" * 1000,
+        "data/ehrshot.csv": csv_of(events.with_row_index("")),
+        "splits/person_id_map.csv": csv_of(splits),
+        **{f"benchmark/{name}/labeled_patients.csv": csv_of(labels) for name in BENCHMARKS},
+        "benchmark/guo_icu/labeled_patients.csv": b"patient_id\n",
+    }
+    with zipfile.ZipFile(out, "w") as file:
+        for name, body in names.items():  # without a time, so that two processes make the same archive
+            file.writestr(zipfile.ZipInfo(f"EHRSHOT_ASSETS/{name}"), body, zipfile.ZIP_DEFLATED, 1)
     return out.getvalue()

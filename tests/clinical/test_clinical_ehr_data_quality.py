@@ -93,8 +93,8 @@ def test_a_demo_without_room_for_a_family_is_refused_in_words(clinic, stage, tmp
     """A source that lacks what errors are made from gives a message, not a task that cannot be passed."""
     few = {name: table.head(3) for name, table in mimic.tables().items()}
     host = clinic["mimic_iv_demo"]
-    names = [name for name in host.files if name.endswith(".csv.gz")]
-    small = {name: mimic.zipped_csv(few[Path(name).name.removesuffix(".csv.gz")]) for name in names}
+    tables = {name: Path(name).name.removesuffix(".csv.gz") for name in host.files}
+    small = {name: mimic.zipped_csv(few[table]) for name, table in tables.items() if table in few}
     monkeypatch.setattr(host, "files", small)
     request = StageRequest(find_task("ehr_data_quality/inconsistency"), "0", 0, "small", "clinical")
     with pytest.raises(StagingError, match="found a place") as caught, staged(request, tmp_path):

@@ -13,7 +13,7 @@ from categories.catalog import find_task, load_catalog
 from categories.staging import StageRequest, staged
 
 CLINICAL = [category.id for category in load_catalog() if "clinical" in category.editions]
-MOST = {"ehr_data_quality": 4}
+MOST = {"ehr_data_quality": 4, "tumor_area_selection": 1}
 """Draws of a category that are guarded, else two: the others differ by what the synthetic edition tests already."""
 DRAWS = [
     f"{category.id}/{case}"
@@ -38,9 +38,13 @@ def test_probe_earns_0(category_id: str, probe: str, stage, judge, tmp_path: Pat
     guards.assert_probe_earns_0(category_id, probe, stage, judge, tmp_path, ("0",), "small", 1)
 
 
-@pytest.mark.parametrize("case", [case for case in guards.mutation_cases() if case[0] in CLINICAL], ids=str)
-def test_mutation_lands_on_the_documented_side(case, stage, judge, perfect, tmp_path: Path) -> None:
-    guards.test_mutation_lands_on_the_documented_side(*case, stage, judge, perfect, tmp_path)
+@pytest.mark.parametrize(
+    ("category_id", "number", "name"), [case for case in guards.mutation_cases() if case[0] in CLINICAL]
+)
+def test_mutation_lands_on_the_documented_side(
+    category_id: str, number: int, name: str, stage, judge, perfect, tmp_path: Path
+) -> None:
+    guards.test_mutation_lands_on_the_documented_side(category_id, number, name, stage, judge, perfect, tmp_path)
 
 
 @pytest.mark.parametrize("name", guards.HOSTILE)

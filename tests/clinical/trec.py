@@ -106,7 +106,9 @@ def snapshot() -> dict[str, bytes]:
             for trial in trials[place::5]:
                 number = int(trial[3:])
                 text = RECORD.format(nct=trial, number=number, other=trials[number % len(trials)], low=18 + number % 40)
-                archive.writestr(f"{name[:-4]}/{trial[:7]}xxxx/{trial}.xml", text)
+                archive.writestr(
+                    zipfile.ZipInfo(f"{name[:-4]}/{trial[:7]}xxxx/{trial}.xml"), text, zipfile.ZIP_DEFLATED
+                )
         parts[name] = out.getvalue()
     return parts
 
