@@ -8,14 +8,17 @@ from typing import Protocol
 from urllib.parse import quote
 
 import requests
+from urllib3.exceptions import HTTPError
 
 from categories.sources.credentials import variables_in_words
 from categories.sources.errors import ChangedError, CutError, RefusedError, SourceError
 from categories.sources.settings import Manners
 from categories.sources.spec import SourceSpec, tasks_of
-from categories.sources.wire import BROKEN_LINE, Wire
+from categories.sources.wire import Wire
 
 BLOCK = 1 << 18
+LINKED = "linked:"
+"""Begins a validator that names a file's content, not the answer of the store that sends it."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,13 @@ class HttpFetcher:
         return self.remote(name, answer)
 
     def remote(self, name: str, answer: requests.Response) -> Remote:
-        """Return what an answer's headers say of a file."""
+        """Return what an answer's headers say of a file.
+
+        Raises:
+            RefusedError: a web page came instead, as a host sends to who is not let in.
+        """
+        if answer.headers.get("Content-Type", "").startswith("text/html") and not name.endswith((".html", ".htm")):
+            raise refused(self.source, answer.status_code, "a web page came instead of the file, such as a login")
         size = answer.headers.get("Content-Length")
         validator = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
         return Remote(name, self.url(name), int(size) if size and size.isdecimal() else None, validator)
@@ -96,7 +105,8 @@ class HttpFetcher:
             self._check_length(answer, remote, 0 if answer.status_code == 200 else start, stop)
             left = None if stop is None else stop - start
             try:
-                for block in answer.iter_content(BLOCK):
+                # What has come is taken as it comes: a cut then costs nothing that had arrived.
+                while block := answer.raw.read1(BLOCK):
                     piece = block[skip:]
                     skip = max(0, skip - len(block))
                     if left is not None:
@@ -106,13 +116,14 @@ class HttpFetcher:
                         yield piece
                     if left == 0:
                         return
-            except BROKEN_LINE as error:
+            except (HTTPError, OSError) as error:
                 raise CutError(f"{remote.url}: cut off ({type(error).__name__})") from None
 
     def _check_range(self, answer: requests.Response, remote: Remote, start: int, *, whole: bool) -> int:
         """Return how many bytes to pass over: a server that knows no ranges sends all from the beginning."""
         validator = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
-        if validator and remote.validator and _weak(validator) != _weak(remote.validator):
+        comparable = validator and remote.validator and not remote.validator.startswith(LINKED)
+        if comparable and _weak(validator) != _weak(remote.validator):
             raise ChangedError(f"{remote.url}: the file changed while it was being fetched; try again")
         if answer.status_code == 416:
             raise ChangedError(f"{remote.url}: is shorter than it said; try again")

@@ -7,15 +7,17 @@ import io
 import re
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urljoin
 
 import pyarrow as pa
 import requests
 
 from categories.sources.errors import SourceError
-from categories.sources.fetcher import Fetcher, HttpFetcher, Remote
+from categories.sources.fetcher import LINKED, Fetcher, HttpFetcher, Remote
 from categories.sources.settings import Settings
 from categories.sources.spec import SourceSpec
+
+REDIRECTS = 5
 
 
 class PhysioNet(HttpFetcher):
@@ -64,14 +66,23 @@ class HuggingFace(HttpFetcher):
         return sorted(name for name in names if name.startswith(prefix))
 
     def head(self, name: str) -> Remote:
-        """The hub's own answer carries what the store behind the redirect does not: ask without following."""
-        answer = self.wire.ask("HEAD", self.url(name))
-        first = next((step for step in answer.history if "X-Linked-Etag" in step.headers), answer)
-        tag = (first.headers.get("X-Linked-Etag") or first.headers.get("ETag") or "").strip('"')
-        size = first.headers.get("X-Linked-Size") or answer.headers.get("Content-Length")
-        store = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
+        """The hub's own answer tells size and digest; the store it leads to is asked only for bytes.
+
+        The store's addresses are signed for that, and its own ETag is another.
+        """
+        url = self.url(name)
+        for _ in range(REDIRECTS):
+            answer = self.wire.ask("HEAD", url, follow=False)
+            onward = urljoin(url, answer.headers.get("Location", ""))
+            if not answer.is_redirect or "X-Linked-Etag" in answer.headers or not onward.startswith(self.endpoint):
+                break
+            url = onward  # a data set that was renamed
+        tag = (answer.headers.get("X-Linked-Etag") or answer.headers.get("ETag") or "").strip('"')
+        told = answer.headers.get("X-Linked-Size") or (
+            "" if answer.is_redirect else answer.headers.get("Content-Length")
+        )
         digest = f"sha256:{tag}" if re.fullmatch(r"[0-9a-f]{64}", tag) else ""
-        return Remote(name, self.url(name), int(size) if size else None, store, digest)
+        return Remote(name, self.url(name), int(told) if told else None, f"{LINKED}{tag}" if tag else "", digest)
 
     def why(self, answer: requests.Response) -> str:
         code = answer.headers.get("X-Error-Code", "")

@@ -37,9 +37,17 @@ class Wire:
     _session: requests.Session = field(default_factory=requests.Session, repr=False)
 
     def ask(
-        self, method: str, url: str, headers: Mapping[str, str] | None = None, *, stream: bool = False
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        stream: bool = False,
+        follow: bool = True,
     ) -> requests.Response:
         """Return an answer below 400, or 416 (which is the caller's to read); what passes by itself is waited for.
+
+        Without ``follow`` a redirect is an answer.
 
         Raises:
             SourceError: the answer is a refusal, or the server stayed away through all attempts.
@@ -57,7 +65,7 @@ class Wire:
                     auth=_NoLogin(),
                     stream=stream,
                     timeout=(min(30.0, self.manners.timeout_s), self.manners.timeout_s),
-                    allow_redirects=True,
+                    allow_redirects=follow,
                 )
             except BROKEN_LINE as error:
                 why, wait = f"{type(error).__name__}", self.wait_s(attempt)

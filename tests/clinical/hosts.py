@@ -183,11 +183,17 @@ class PhysioNetHost(Host):
         self.users = users
         self.signed = set(users or ())
         self.sums = True
+        self.login_page = False
+        """Whether who is not let in is led to a page to log in, as a browser would be."""
 
     def answer(self, asked: Asked) -> Reply:
         prefix = f"/files/{self.project}/"
         if self.users is not None:
             user, _, word = base64.b64decode(asked.headers.get("authorization", "Basic ")[6:]).decode().partition(":")
+            if path_of(asked) == "/login/":
+                return Reply(200, {"Content-Type": "text/html; charset=utf-8"}, b"<html>Log in</html>")
+            if self.login_page and self.users.get(user) != word:
+                return Reply(302, {"Location": "/login/"})
             if self.users.get(user) != word or not word:
                 return Reply(401, {"WWW-Authenticate": 'Basic realm="PhysioNet"'}, b"Unauthorized")
             if user not in self.signed:
@@ -208,6 +214,8 @@ class StoreHost(Host):
     def answer(self, asked: Asked) -> Reply:
         if "authorization" in asked.headers:
             return Reply(400, {}, b"<Code>InvalidArgument</Code> Only one auth mechanism allowed")
+        if asked.method != "GET":
+            return Reply(403, {}, b"<Code>SignatureDoesNotMatch</Code>")
         name = path_of(asked).removeprefix("/store/")
         return self.ranged(asked, self.files[name]) if name in self.files else Reply(404)
 
@@ -223,6 +231,8 @@ class HubHost(Host):
         self.repository = repository
         self.token = token
         self.accepted = True
+        self.former = ""
+        """An earlier name of the data set, which leads to the present one."""
 
     def close(self) -> None:
         super().close()
@@ -237,6 +247,8 @@ class HubHost(Host):
         if not self.accepted:
             return Reply(403, {"X-Error-Code": "GatedRepo", "X-Error-Message": "You must accept the conditions"})
         path = path_of(asked)
+        if self.former and path.startswith(f"/datasets/{self.former}/"):
+            return Reply(307, {"Location": path.replace(self.former, self.repository)})
         tree = f"/api/datasets/{self.repository}/tree/main"
         if path.startswith(tree):
             return self._tree(asked, path.removeprefix(tree).lstrip("/"))

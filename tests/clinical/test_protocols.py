@@ -45,6 +45,12 @@ def test_the_hub_resumes_at_the_store(hub, shelf) -> None:
     assert hub.store.gets()[-1].headers["range"].startswith("bytes=")
 
 
+def test_a_data_set_that_was_renamed_is_followed_to(hub, shelf) -> None:
+    hub.former, hub.repository = hub.repository, "someone/CT-RATE-2"
+    assert shelf().file("ct_rate", VOLUME).read_bytes() == BODY
+    assert shelf().file("ct_rate", REPORTS).read_bytes().startswith(b"VolumeName")
+
+
 def test_the_hub_lists_page_by_page(hub, shelf) -> None:
     assert shelf().listing("ct_rate", "dataset/valid_fixed/") == sorted(n for n in hub.files if "valid_fixed" in n)
     assert shelf().listing("ct_rate") == sorted(hub.files)
@@ -84,6 +90,20 @@ def test_physionet_tells_a_wrong_password_from_a_missing_signature(serve, agree,
         shelf().file("mimic_cxr_jpg", "files/p10/x.jpg")
     host.signed.add("ada")
     assert shelf().file("mimic_cxr_jpg", "files/p10/x.jpg").read_bytes() == b"jpg"
+
+
+def test_a_login_page_is_never_taken_for_a_file(serve, agree, shelf, monkeypatch, tmp_path) -> None:
+    agree("mimic_cxr")
+    host = serve("mimic_cxr", PhysioNetHost("mimic-cxr/2.1.0", {"a.txt": b"report"}, users={"ada": "w"}))
+    host.login_page = True
+    monkeypatch.setenv("PN_USER", "ada")
+    monkeypatch.setenv("PN_PASS", "wrong")
+    with pytest.raises(RefusedError, match="a web page came instead") as caught:
+        shelf().file("mimic_cxr", "a.txt")
+    assert "PN_USER and PN_PASS" in str(caught.value)
+    assert not list((tmp_path / "cache").rglob("a.txt*"))
+    monkeypatch.setenv("PN_PASS", "w")
+    assert shelf().file("mimic_cxr", "a.txt").read_bytes() == b"report"
 
 
 def test_an_open_project_needs_no_password_and_ignores_netrc(serve, agree, shelf, monkeypatch, tmp_path) -> None:
