@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from categories.catalog import load_catalog
+
 HOUSE = Path(__file__).parent.parent.parent
 
 
@@ -24,6 +26,16 @@ def test_the_pages_it_names_exist() -> None:
         "docs/run-folder.md",
         "docs/statistics.md",
         "docs/site.md",
+        "docs/clinical.md",
     ):
         assert f"`{name}`" in text
         assert (HOUSE / name).is_file()
+
+
+def test_the_page_on_the_clinical_edition_names_every_category_and_its_sources() -> None:
+    lines = (HOUSE / "docs" / "clinical.md").read_text(encoding="utf-8").splitlines()
+    for category in load_catalog():
+        if "clinical" in category.editions:
+            sources, records = (line for line in lines if line.startswith(f"| `{category.id}` |"))
+            assert all(f"`{name}`" in sources for name in category.clinical_sources)
+            assert records.count("|") == 5
