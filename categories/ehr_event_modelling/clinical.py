@@ -45,7 +45,7 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path, sources: S
         name = "test_examples.csv" if split == "test" else f"{split}_labels.csv"
         _write_examples(draw, public / name, examples, split)
     _write_gold(draw, gold, examples, counts, facts)
-    return "labels"
+    return None
 
 
 def _shown(examples: Examples, split: str) -> pl.DataFrame:
