@@ -132,7 +132,7 @@ def _setting_warnings(block: Block) -> Iterator[str]:
     if settings.clamped:
         yield "Limits were lowered to what the machine has; not comparable with unclamped runs."
     if settings.variant:
-        yield f"Data of the variant {settings.variant} (fall-back generator, or gold drawn otherwise): not comparable with the rest."
+        yield f"Data of variant {settings.variant} (fall-back generator or other gold): not comparable with the rest."
 
 
 def _cost_warnings(trials: pl.DataFrame, book: PriceBook) -> Iterator[str]:
