@@ -10,7 +10,7 @@ import tifffile
 
 from categories.catalog import find_task, load_catalog
 
-WIDTH, HEIGHT, TILE = 16_384, 12_288, 512
+WIDTH, HEIGHT, TILE = 12_288, 10_240, 512
 MICRONS = 0.243
 SLIDES = [
     str(spec.clinical["slide"])
@@ -23,14 +23,14 @@ SLIDES = [
 def tissue(step: int) -> np.ndarray:
     """Return where there is tissue, one pixel for ``step`` level-0 pixels: a lopsided oval."""
     y, x = np.mgrid[0 : HEIGHT // step, 0 : WIDTH // step] * step
-    return ((x - 7_900) / 7_000) ** 2 + ((y - 6_100) / 5_000 + 0.15 * np.sin(x / 2_500)) ** 2 < 1
+    return ((x - 6_000) / 5_200) ** 2 + ((y - 5_000) / 4_200 + 0.15 * np.sin(x / 2_500)) ** 2 < 1
 
 
 def tumour(step: int) -> np.ndarray:
     """Return where there is tumour: two nests, away from every axis of symmetry."""
     y, x = np.mgrid[0 : HEIGHT // step, 0 : WIDTH // step] * step
-    first = ((x - 6_100) / 4_600) ** 2 + ((y - 5_600) / 3_900) ** 2 < 1
-    second = ((x - 12_900) / 1_100) ** 2 + ((y - 7_300) / 1_400) ** 2 < 1
+    first = ((x - 4_900) / 3_900) ** 2 + ((y - 4_800) / 3_600) ** 2 < 1
+    second = ((x - 10_000) / 900) ** 2 + ((y - 5_900) / 1_100) ** 2 < 1
     return (first | second) & tissue(step)
 
 
