@@ -52,10 +52,10 @@ def verify(
     task = find_task(task_id)
     if not folder.is_dir():
         raise RequestError(f"{folder} is no folder; it must be laid out like /workspace/submission")
-    engine, cache = DockerEngine(), default_cache()
-    image = verifier_image(engine, task.category, cache, typer.echo)
     if edition not in task.category.editions:
         raise RequestError(f"--edition {edition}: {task.id} has {' and '.join(task.category.editions)}")
+    engine, cache = DockerEngine(), default_cache()
+    image = verifier_image(engine, task.category, cache, typer.echo)
     request = StageRequest(task, seed or DEFAULT_SEED, instance, make_scale(scale), edition)
     with _lease(cache) as lease, cache.scratch() as into, staged(request, cache.root) as draw:
         collected = collect_submission(
@@ -76,7 +76,8 @@ def rescore(path: Path, globs: Sequence[str], *, llm_judge: str | None = None, k
     judge_plan = plan_judge(llm_judge, key_file) if llm_judge else None
     folder = RunFolder.open(path.resolve())
     if judge_plan and folder.plan.edition == "clinical":
-        require_consent(folder.plan, [judge_plan.upstream])
+        shown = tuple(trial for trial in folder.plan.trials if trial.category == OPINED)
+        require_consent(folder.plan.model_copy(update={"trials": shown, "network": "model"}), [judge_plan.upstream])
     wanted = {task.id for task in select_tasks(globs)}
     engine, cache = DockerEngine(), default_cache()
     changed = judged = 0
@@ -120,9 +121,6 @@ def _second_opinion(
     panel: Panel, record: TrialRecord, gold: Path, submission: Path, into: Path, verdict: Verdict
 ) -> None:
     """Write ``second_opinion.json`` and say in a line what it holds."""
-    if record.edition != "synthetic":
-        typer.echo(f"{record.plan.trial_id}: a real report; no judge model is shown it")
-        return
     try:
         document = panel.opine(record.plan.trial_id, gold, submission, verdict.reward)
     except GatewayError as error:

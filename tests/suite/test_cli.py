@@ -27,6 +27,13 @@ COMMANDS = [
     "seed",
     "shell",
     "logs",
+    "compare",
+    "pareto",
+    "site",
+    "view",
+    "export",
+    "plan",
+    "sources",
 ]
 
 
@@ -56,7 +63,7 @@ def test_every_command_explains_itself(command: str) -> None:
 
 def test_list_is_a_stable_interface() -> None:
     rows = json.loads(hab("list", "--json").stdout)
-    assert len(rows) >= 8
+    assert len(rows) == 54
     for row in rows:
         assert set(row) >= {"id", "category", "title", "modality", "metric", "editions"}
     ids = [row["id"] for row in rows]
@@ -71,6 +78,7 @@ def test_list_is_a_stable_interface() -> None:
         (("list", "nothing*"), "matches no task"),
         (("list", "--category", "ehr_data_qualty"), "ehr_data_quality"),
         (("run",), "--harness is needed"),
+        (("verify", "ehr_data_quality/combined", ".", "--edition", "real"), "has synthetic and clinical"),
         (("run", "--harness", "oracel"), "oracle"),
         (("run", "--harness", "probe"), "probe:NAME"),
         (("run", "--harness", "command"), "--command"),
