@@ -16,7 +16,6 @@ from runners.harness import HarnessError
 from runners.keys import KeyMissingError
 from runners.verify import VerifierError
 from suite.request import RequestError
-from suite.sourcing import NotReadyError
 
 EXPECTED = (
     AgentError,
@@ -30,7 +29,6 @@ EXPECTED = (
     PriceFileError,
     RedactionError,
     RequestError,
-    NotReadyError,
     RunFolderError,
     SiteError,
     SourceError,

@@ -10,6 +10,7 @@ import typer
 
 from categories.catalog import find_task, load_catalog
 from categories.sources.agreements import Agreements
+from categories.sources.errors import NotReadyError
 from categories.sources.readiness import State, state_of
 from categories.sources.settings import Settings
 from categories.sources.spec import SourceSpec, find_source, load_sources, sources_of, tasks_of
@@ -22,10 +23,6 @@ from suite.console import download_bars
 from suite.request import RequestError
 
 HEADER = ("category", "source", "access", "GB", "here GB", "state", "agreement")
-
-
-class NotReadyError(Exception):
-    """Sources of a run cannot be used yet; nothing was started."""
 
 
 def sources(*, accept: Sequence[str], allow: Sequence[str], check: bool, as_json: bool) -> int:

@@ -13,6 +13,7 @@ from test_clinical_guards import CLINICAL, DRAWS
 
 from categories.catalog import find_task, load_catalog
 from categories.sources.agreements import Agreements
+from categories.sources.errors import NotReadyError
 from categories.sources.settings import Settings
 from categories.sources.spec import find_source, load_sources
 from containers.endpoints import Upstream
@@ -20,7 +21,8 @@ from results.folder import RunFolder
 from results.records import Outcome
 from runners.harness import HarnessOptions
 from suite.plan import Contender, plan_trials
-from suite.sourcing import NotReadyError, endpoints_of, require_consent, require_sources
+from suite.scoring import rescore
+from suite.sourcing import endpoints_of, require_consent, require_sources
 from tests.results import simulate
 
 TITLES = {"category", "source", "access", "GB", "state", "agreement"}
@@ -157,6 +159,18 @@ def test_an_open_network_is_a_place_that_records_can_go_to(user) -> None:
         require_consent(plan, [])
     listed = plan_of(network="packages", options={"package_hosts": "files.example.org mirror.example.org"})
     assert endpoints_of(listed, []) == ["files.example.org", "mirror.example.org"]
+
+
+def test_a_report_judge_needs_the_reports_sources_acknowledged_and_no_others(user, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://api.example.org/v1")
+    tasks = [find_task("xray_report_correction/case_01"), find_task("ehr_event_modelling/lupus")]
+    agent = Contender("oracle", options=HarnessOptions())
+    trials = tuple(plan_trials(tasks, [agent], instances=1, attempts=1))
+    folder = RunFolder.create(tmp_path / "run", plan_of(trials=trials), "0")
+    with pytest.raises(NotReadyError, match=r"--allow mimic_cxr=api\.example\.org") as caught:
+        rescore(folder.path, [], llm_judge="gpt-9")
+    assert "ehrshot" not in str(caught.value), "their records are not shown to it"
 
 
 def test_open_records_may_go_anywhere(user) -> None:
