@@ -56,7 +56,9 @@ def differences(truths: list[Truth], told: list[Told]) -> list[Difference]:
     """Return all differences between what is true and what is told; ``truths`` must be fresh."""
     present = [truth for truth in truths if truth.claim.status == "present"]
     denied = [truth for truth in truths if truth.claim.status == "absent"]
-    extras = _assign(present, [one for one in told if one.claim.status == "present"])
+    stated = {truth.claim.finding for truth in truths}
+    unfit = _assign(present, [one for one in told if one.claim.status == "present"])
+    extras = [one for one in unfit if not _explains(one, present, stated)]
     for one in told:
         if one.claim.status is None:
             for truth in present:
@@ -95,13 +97,17 @@ def _assign(present: list[Truth], told: list[Told]) -> list[Told]:
         if order in free and _fits(present[number].claim, told[order].claim):
             present[number].told.append(told[order])
             free.discard(order)
-    return [told[order] for order in sorted(free) if not _explains(told[order], present)]
+    return [told[order] for order in sorted(free)]
 
 
-def _explains(one: Told, present: list[Truth]) -> bool:
-    """Tell whether a claim only explains another, true finding of its sentence: ``opacity, likely pneumonia``."""
-    beside = {t.claim.finding for t in present for other in t.told if other.sentence == one.sentence}
-    return one.claim.explained and bool(beside) and one.claim.finding not in beside
+def _explains(one: Told, present: list[Truth], stated: set[str]) -> bool:
+    """Tell whether a claim only explains another, true finding of its sentence: ``opacity, likely pneumonia``.
+
+    A finding of which the truth says anything, present or absent, is no mere explanation: else one sentence for each
+    side (``A due to left B. A due to right B.``) would hold the right one, and a doubtful finding could be kept.
+    """
+    beside = any(other.sentence == one.sentence for truth in present for other in truth.told)
+    return one.claim.explained and beside and one.claim.finding not in stated
 
 
 def related(one: str, other: str) -> bool:
@@ -156,7 +162,7 @@ def _of_present(truth: Truth) -> Iterator[Difference]:
         soft = NOTHING.union(*(one.claim.soft.get(slot, NOTHING) for one in truth.told))
         if told and not true and truth.real:
             true = _values(truth.real, slot)
-        if not agree(slot, true, told) and not (not told and true and true <= soft):
+        if not agree(slot, true, told) and not (not told and true and true == soft):
             yield _difference(slot, truth, true, told, telling[0].sentence)
 
 
