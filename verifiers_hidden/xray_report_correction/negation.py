@@ -19,7 +19,6 @@ class Head:
     place: int
     negated: bool = False
     weak: bool = False
-    hedged: bool = False
     explained: bool = False
     before: list[Item] = field(default_factory=list)
     after: list[Item] = field(default_factory=list)

@@ -27,7 +27,6 @@ class Claim:
     slots: Values = field(default_factory=dict)
     soft: Values = field(default_factory=dict)
     weak: bool = False
-    hedged: bool = False
     explained: bool = False
 
 
@@ -100,7 +99,7 @@ def _claims_of(head: Head) -> list[Claim]:
             if finding in table()["groups"]["counted"] and head.item.text.endswith("s"):
                 kept = {"count": frozenset({"many"})} | kept
             kept = _height(kept) if finding == "endotracheal_tube" else kept
-            base = Claim(finding, status, sides, kept, soft, weak, head.hedged, head.explained)
+            base = Claim(finding, status, sides, kept, soft, weak, head.explained)
             split = status == "present" and len(sides) == 2
             found += [replace(base, sides=frozenset({side})) for side in sorted(sides, key=str)] if split else [base]
     return found

@@ -24,7 +24,7 @@ def clauses(items: tuple[Item, ...]) -> Iterator[list[Item]]:
 
 
 def read_clause(clause: list[Item]) -> list[Head]:
-    """Return the heads of a clause, each with its words; a clause without a head gives one without an item's name."""
+    """Return the heads of a clause, each with its words; none where it names nothing."""
     clause = _without_former(clause)
     heads = [Head(item, place) for place, item in enumerate(clause) if item.kind in HEADS and _is_head(clause, place)]
     negate(clause, heads)
@@ -33,7 +33,6 @@ def read_clause(clause: list[Item]) -> list[Head]:
     for head in heads:
         earlier = clause[: head.place]
         head.explained = any(item.kind == "explains" for item in earlier)
-        head.hedged = head.explained or any(item.kind == "hedge" for item in _near(clause, head, heads))
         head.weak |= any(item.kind == "elsewhere" for item in clause)
     return heads
 
@@ -67,12 +66,6 @@ def _is_head(clause: list[Item], place: int) -> bool:
         if earlier.kind not in ("side", "location", "article") and earlier.text not in ("the", "both"):
             break
     return True
-
-
-def _near(clause: list[Item], head: Head, heads: list[Head]) -> list[Item]:
-    places = [-1, *(other.place for other in heads), len(clause)]
-    index = places.index(head.place)
-    return clause[places[index - 1] + 1 : places[index + 1]]
 
 
 def _attach(clause: list[Item], heads: list[Head]) -> None:
