@@ -1,6 +1,7 @@
 """The house: who may import whom, and how large a thing may grow."""
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,20 @@ def test_categories_do_not_import_one_another() -> None:
             assert not any(module.startswith(f"categories.{other}") for other in others), (
                 f"{name(path)} imports {module}"
             )
+
+
+def test_what_a_category_imports_beside_its_folder_is_declared() -> None:
+    """Undeclared, a change of it would leave old data in the cache and old scores comparable."""
+    rooms = HOUSE / "categories"
+    folders = {path.parent.name for path in rooms.glob("*/__init__.py")} - {"sources"}  # brings bytes, makes none
+    for file in rooms.glob("*/category.toml"):
+        declared = tomllib.loads(file.read_text(encoding="utf-8")).get("shares", [])
+        used = set()
+        for path in file.parent.rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("categories."):
+                    used.add((node.module or "").split(".")[1])
+        assert used & folders - {file.parent.name} == set(declared), f"shares of {name(file)}"
 
 
 def test_no_import_cycle() -> None:

@@ -9,7 +9,7 @@ from categories.draw import Draw
 from categories.ehr_data_quality.ledger import Ledger
 from categories.ehr_data_quality.synthetic import gold_clusters, inject, write_tables
 from categories.ehr_data_quality.world import TABLES
-from categories.sources.disguise import disguise
+from categories.mimic.disguise import disguise
 from categories.sources.errors import SourceError
 from categories.sources.shelf import Shelf
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from categories.draw import Draw
 from categories.ehr_format_conversion.synthetic import PATIENTS, SUBJECTS, write_task
-from categories.sources.disguise import disguise
+from categories.mimic.disguise import disguise
 from categories.sources.shelf import Shelf
 
 DEMO, MAPS = "mimic_iv_demo", "mimic_code"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from categories.catalog import folder_digest
 from categories.sources.agreements import Agreements
 from categories.sources.credentials import find_credentials, variables_in_words
 from categories.sources.errors import SourceError
@@ -34,13 +33,15 @@ def state_of(source: SourceSpec, settings: Settings, root: Path, *, ask: bool = 
     ``root`` is the cache of sources.
     """
     here = round(_bytes_here(root / source.id) / 1e9, 3)
+    if not is_used(source, settings):
+        return State("skipped", "terms not accepted; tasks are made without it", f"`{accept_command(source)}`", here)
     folder = settings.folder(source)
     if folder is not None and folder.is_dir():
         return State("ready", f"copy in {folder}", here_gb=here)
     if folder is not None:
         return State("not ready", f"no folder {folder}", f"mend {source.folder_variable}")
     if settings.offline:
-        if here or source.optional:
+        if here:
             return State("ready", "offline: what is here is used", here_gb=here)
         return State("not ready", "nothing of it is here, and offline", "run once without --offline")
     return _asked_for(source, settings, root, here, ask=ask)
@@ -49,8 +50,6 @@ def state_of(source: SourceSpec, settings: Settings, root: Path, *, ask: bool = 
 def _asked_for(source: SourceSpec, settings: Settings, root: Path, here: float, *, ask: bool) -> State:
     """Return the state of a source that is to be fetched."""
     accepted = Agreements(settings.config).accepted(source)
-    if not accepted and source.optional:
-        return State("skipped", "terms not accepted; tasks are made without it", f"`{accept_command(source)}`", here)
     missing, todo = [], []
     if not accepted:
         missing.append("terms not accepted")
@@ -68,6 +67,11 @@ def _asked_for(source: SourceSpec, settings: Settings, root: Path, here: float, 
     return State("ready", f"accepted {accepted}", here_gb=here)
 
 
+def is_used(source: SourceSpec, settings: Settings) -> bool:
+    """Whether tasks are made of a source: of an optional one only once its terms were accepted."""
+    return not source.optional or bool(Agreements(settings.config).accepted(source))
+
+
 def accept_command(source: SourceSpec) -> str:
     """Return what a user types to accept a source's terms."""
     return f"hab-suite sources --accept {source.id}"
@@ -82,7 +86,6 @@ def sources_digest(task: Task, settings: Settings) -> str:
     used = [
         {"source": source.id, "path": source.path, "revision": source.revision, "files": settings.pins(source)}
         for source in sources_of(task)
-        if not source.optional or state_of(source, settings, Path("/nonexistent")).word == "ready"
+        if is_used(source, settings)
     ]
-    made_by = folder_digest(Path(__file__).parent)  # how records are disguised decides the bytes too
-    return hashlib.sha256(json.dumps([made_by, used], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()

@@ -11,6 +11,7 @@ from categories.clinical_trial_matching.clinical import DRAWN, DRAWN_VARIANT, ch
 from categories.draw import Draw
 from categories.sources.agreements import Agreements
 from categories.sources.errors import SourceError
+from categories.sources.readiness import sources_digest, state_of
 from categories.sources.settings import Settings
 from categories.sources.spec import find_source
 from categories.staging import StageRequest, StagingError, staged
@@ -106,6 +107,18 @@ def test_declining_the_audit_makes_another_variant(clinic, tmp_path, monkeypatch
         assert draw.variant == DRAWN_VARIANT
         assert DRAWN[0] <= len(json.loads((draw.gold / "gold.json").read_text())["eligible"]) <= DRAWN[1]
     assert len(clinic["audited_trials"].asked) == before
+
+
+def test_the_audit_counts_only_once_it_was_accepted_however_it_would_come(user, tmp_path, monkeypatch) -> None:
+    """Else a drawn gold would be kept under the name of the audited one."""
+    task, audit = find_task(TASK), find_source("audited_trials")
+    without = sources_digest(task, Settings.load())
+    for name, value in (("HAB_SUITE_OFFLINE", "1"), (audit.folder_variable, str(tmp_path))):
+        monkeypatch.setenv(name, value)
+        assert sources_digest(task, Settings.load()) == without
+        assert state_of(audit, Settings.load(), tmp_path).word == "skipped"
+    Agreements(user).accept(audit)
+    assert sources_digest(task, Settings.load()) != without
 
 
 def test_a_trial_that_the_snapshot_lacks_is_named(clinic, tmp_path, monkeypatch) -> None:

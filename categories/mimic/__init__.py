@@ -1,0 +1,1 @@
+"""What the categories on MIMIC-IV share (``shares = ["mimic"]``): how real tables are put under other names."""
