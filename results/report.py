@@ -78,10 +78,10 @@ def build_report(
         RedactionError: a run holds records of real people and ``redact`` is false.
         MixError: the runs differ in what must be equal and ``mix`` is false.
     """
+    require_redaction(runs, redact=redact, what="report")
     book = prices or PriceBook()
     frame = trial_frame(runs, book)
     blocks = split(runs, redacted(frame) if redact else frame, planned_frame(runs), mix=mix)
-    require_redaction(runs, redact=redact, what="report")
     report = report_of(blocks, book, details=details)
     if trajectories:
         for made, block in zip(report.blocks, blocks, strict=True):
