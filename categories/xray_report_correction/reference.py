@@ -23,7 +23,7 @@ FINDINGS = r"""pleural_effusion: effusions? / pneumothorax: pneumothora / consol
 / central_line: central (?:venous )?(?:catheter|line) / chest_tube: chest tubes?|pleural drains?"""
 SAME = r"no (?:significant |interval )*change|not (?:significantly )*changed"
 CHANGES = rf"""unchanged: unchanged|{SAME}|stable / increased: increas|larger|wors|progress / decreased: decreas|smaller
-|improv / resolved: resol[vu]|cleared|no longer|remov / new: \bnew(?:ly)?\b|been placed"""
+|improv / resolved: resol[vu]|cleared|no longer|remov / new: \bnew(?:ly)?\b|placed|developed"""
 SEVERITIES = r"small: small / large: large\b / moderate: moderate / mild: mild / severe: severe|marked"
 TIPS = r"""stomach: stomach / distal esophagus: esophagus / right main bronchus: bronchus / mid trachea: trachea\b
 / apex: \bap(?:ex|ical) / superior vena cava: vena cava|svc / right atrium: atrium / brachiocephalic vein: brachio
@@ -214,7 +214,7 @@ def heart(said: dict[str, Any], now: dict[Any, Any]) -> dict[str, Any]:
     ratio = now["ratio"] - (0.02 if now["ap"] else 0.005)
     ranges = {"normal": (0, 0.505), "mild": (0.505, 0.575), "moderate": (0.575, 0.645), "severe": (0.645, 2)}
     low, high = ranges.get((said["severity"] or "enlarged") if said["present"] else "normal", (0.505, 2))
-    if low - 0.012 <= ratio < high + 0.012 or any(now[s, "lower"][0] > 0.45 for s in SIDES):
+    if low - 0.02 <= ratio < high + 0.02 or any(now[s, "lower"][0] > 0.45 for s in SIDES):
         return {}
     right = next(name for name, (a, b) in ranges.items() if a <= ratio < b)
     return {"present": right != "normal", "severity": right if right != "normal" else None}
