@@ -53,6 +53,8 @@ def list_tasks(globs: Sequence[str], categories: Sequence[str], *, as_json: bool
 def show(task_id: str, *, scale: str, figure: Path | None, seed: str | None, with_gold: bool) -> int:
     task, wanted = find_task(task_id), make_scale(scale)
     if figure is not None:
+        if figure.suffix != ".png" or not figure.parent.is_dir() or figure.is_dir():
+            raise RequestError(f"--figure {figure}: must be a file that ends in .png, in a folder that exists")
         request = StageRequest(task, seed or DEFAULT_SEED, 0, wanted)
         with staged(request, default_cache().root) as draw:
             draw_figure(task.category, draw.public, draw.gold if with_gold else None, figure)

@@ -92,6 +92,8 @@ def test_list_is_a_stable_interface() -> None:
         (("report", "no-such-run"), "no-such-run"),
         (("logs", "no-such-run/x"), "no trial there"),
         (("show", "ehr_data_quality/combined", "--scale", "tiny"), "--scale"),
+        (("show", "tumor_area_selection/slide_01", "--figure", "a.txt"), ".png"),
+        (("show", "tumor_area_selection/slide_01", "--figure", "no-such-folder/a.png"), "a folder that exists"),
     ],
 )
 def test_bad_input_gets_a_clear_error_and_exit_2(words: tuple[str, ...], says: str) -> None:
