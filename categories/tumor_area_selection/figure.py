@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -88,7 +89,7 @@ def _answer(axes: Axes, named: set[tuple[int, int]], tumour: set[tuple[int, int]
         states = {"hit": named & tumour, "wrong": named - tumour, "missed": tumour - named}
     for state, tiles in states.items():
         colour, hatch = MARKS[state]
-        style = {"edgecolor": colour, "hatch": hatch, "fill": False, "linewidth": 1.2}
+        style: dict[str, Any] = {"edgecolor": colour, "hatch": hatch, "fill": False, "linewidth": 1.2}
         for x, y in tiles:
             axes.add_patch(Rectangle((x * 4096, y * 4096), 4096, 4096, **style))
         axes.add_patch(Rectangle((0, 0), 0, 0, label=f"{state}: {len(tiles)}", **style))
