@@ -12,6 +12,16 @@ def draws_figures(category: Category) -> bool:
     return (category.folder / "figure.py").is_file()
 
 
+def require_figures(category: Category) -> None:
+    """Return if the category has pictures.
+
+    Raises:
+        CatalogError: it has none.
+    """
+    if not draws_figures(category):
+        raise CatalogError(f"{category.id} draws no pictures; look at its files with `hab-suite shell`")
+
+
 def draw_figure(category: Category, public: Path, gold: Path | None, out: Path, submission: Path | None = None) -> None:
     """Write a PNG of a draw; the gold and a trial's submission folder are drawn only where they are given.
 
@@ -20,7 +30,6 @@ def draw_figure(category: Category, public: Path, gold: Path | None, out: Path, 
     Raises:
         CatalogError: the category draws no pictures.
     """
-    if not draws_figures(category):
-        raise CatalogError(f"{category.id} draws no pictures; look at its files with `hab-suite shell`")
+    require_figures(category)
     module = importlib.import_module(f"categories.{category.id}.figure")
     module.draw_figure(public, gold, out, submission)

@@ -21,7 +21,7 @@ from results.site.build import Options, build_site
 from results.site.serve import serve_site
 from results.tables import Section
 from suite.picturing import painters
-from suite.request import RequestError
+from suite.request import RequestError, check_figure
 
 FIGURES = (".svg", ".png")
 
@@ -44,8 +44,8 @@ def pareto(
     prices: Path | None,
 ) -> int:
     """Print a frontier per block of comparable runs, and draw them side by side."""
-    if figure is not None and figure.suffix not in FIGURES:
-        raise RequestError(f"--figure {figure}: must end in {' or '.join(FIGURES)}")
+    if figure is not None:
+        check_figure(figure, FIGURES)
     folders = open_all(runs)
     measure: Measure = "minutes" if minutes else "cost"
     blocks = split(folders, trial_frame(folders, book(prices)), planned_frame(folders), mix=mix)

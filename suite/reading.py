@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from categories.catalog import find_task, select_tasks
-from categories.figure import draw_figure
+from categories.figure import draw_figure, require_figures
 from categories.instruction import render_instruction
 from categories.seed import DEFAULT_SEED
 from categories.staging import StageRequest, staged
@@ -20,7 +20,7 @@ from results.trial_folder import TrialFolder
 from runners.cache import default_cache
 from runners.gateway import price_book
 from runners.harnesses.script import list_probes
-from suite.request import RequestError
+from suite.request import RequestError, check_figure
 from suite.scoring import make_scale
 
 POLL_S = 0.3
@@ -53,8 +53,8 @@ def list_tasks(globs: Sequence[str], categories: Sequence[str], *, as_json: bool
 def show(task_id: str, *, scale: str, figure: Path | None, seed: str | None, with_gold: bool) -> int:
     task, wanted = find_task(task_id), make_scale(scale)
     if figure is not None:
-        if figure.suffix != ".png" or not figure.parent.is_dir() or figure.is_dir():
-            raise RequestError(f"--figure {figure}: must be a file that ends in .png, in a folder that exists")
+        check_figure(figure, (".png",))
+        require_figures(task.category)
         request = StageRequest(task, seed or DEFAULT_SEED, 0, wanted)
         with staged(request, default_cache().root) as draw:
             draw_figure(task.category, draw.public, draw.gold if with_gold else None, figure)

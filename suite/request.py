@@ -81,3 +81,14 @@ def make_request(plan_file: Path | None, flags: dict[str, Any]) -> RunRequest:
             raise RequestError("--harness is needed: oracle, nop, reference, codex, claude-code ...") from None
         hint = f" Known words: {known}." if first["type"] == "extra_forbidden" else ""
         raise RequestError(f"{where}: {first['msg']} (given: {first['input']!r}).{hint}") from None
+
+
+def check_figure(path: Path, suffixes: tuple[str, ...]) -> None:
+    """Return if a picture can be written there.
+
+    Raises:
+        RequestError: another format, no such folder, or a folder itself.
+    """
+    if path.suffix not in suffixes or not path.parent.is_dir() or path.is_dir():
+        kinds = " or ".join(suffixes)
+        raise RequestError(f"--figure {path}: must be a file that ends in {kinds}, in a folder that exists")

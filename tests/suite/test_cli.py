@@ -94,6 +94,8 @@ def test_list_is_a_stable_interface() -> None:
         (("show", "ehr_data_quality/combined", "--scale", "tiny"), "--scale"),
         (("show", "tumor_area_selection/slide_01", "--figure", "a.txt"), ".png"),
         (("show", "tumor_area_selection/slide_01", "--figure", "no-such-folder/a.png"), "a folder that exists"),
+        (("show", "ehr_data_quality/combined", "--figure", "a.png"), "draws no pictures"),
+        (("pareto", "no-such-run", "--figure", "no-such-folder/a.svg"), "a folder that exists"),
     ],
 )
 def test_bad_input_gets_a_clear_error_and_exit_2(words: tuple[str, ...], says: str) -> None:

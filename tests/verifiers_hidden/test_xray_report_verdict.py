@@ -144,6 +144,12 @@ def test_right_text_passes(tmp_path: Path, replacement) -> None:
     assert found.reward == 1, explained(found)
 
 
+@pytest.mark.parametrize("mark", ["- ", "* ", "{}. ", "{}) ", "({}) "])
+def test_a_list_with_marks_is_judged_like_its_sentences(tmp_path: Path, mark: str) -> None:
+    lines = [mark.format(number) + sentence for number, sentence in enumerate(TRUTH, 1)]
+    assert verdict(tmp_path, GOLD, "\n".join(lines)).reward == 1
+
+
 def test_unchanged_right_sentences_never_count(tmp_path: Path) -> None:
     """Even where the parser would read them as something else than the gold says."""
     pairs = [*PAIRS, ("Huge left goiter effusion thing, new.", [], "Huge left goiter effusion thing, new.", [])]

@@ -12,7 +12,7 @@ _HEADERS = (
 )
 _HEADER = re.compile(rf"^[ \t#*]*({_HEADERS})[ \t*]*:", re.MULTILINE | re.IGNORECASE)
 _ABBREVIATION = re.compile(r"\b(vs|approx|dr|e\.g|i\.e|cf|incl|resp|fig|st|lt|rt)\.(?=\s+[a-z0-9])", re.IGNORECASE)
-_BULLET = re.compile(r"^[ \t]*(?:[-*\u2022\u2023]|\d{1,2}[.)])[ \t]+", re.MULTILINE)
+_BULLET = re.compile(r"^[ \t]*(?:[-*\u2022\u2023]|\(?\d{1,2}[.)])[ \t]+", re.MULTILINE)
 _END = re.compile(
     r"(?<=[.!?])(?<!\d\.)[\"')\]]*\s+|(?<=\d\.)\s+(?=\D)|(?<=[a-z]\.)(?=[A-Z])|\n\s*\n|\n(?=[A-Z])|;\s*\n|(?<=[\])])\s+(?=[A-Z])"
 )
