@@ -7,9 +7,9 @@ from scipy import ndimage as ndi
 from categories.xray_report_correction.lesions_pleura import sides
 from categories.xray_report_correction.projection import Eye
 from categories.xray_report_correction.render_landmarks import LUNG_OF
-from categories.xray_report_correction.render_scene import WATER, NoRoomError, Scene
+from categories.xray_report_correction.render_scene import WATER, Scene
 from categories.xray_report_correction.render_shapes import add_tube, curve
-from categories.xray_report_correction.state import Finding
+from categories.xray_report_correction.state import Finding, NoRoomError
 
 Floats = NDArray[np.float64]
 ZONES = {"upper": (0.71, 0.93), "mid": (0.38, 0.62), "lower": (0.05, 0.29)}

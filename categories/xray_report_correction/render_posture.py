@@ -10,7 +10,7 @@ from categories.chest.labels import LEFT_LUNG, LOBES
 from categories.xray_report_correction import anatomy_upright as upright
 from categories.xray_report_correction.projection import Beam, Eye, Plate
 from categories.xray_report_correction.render_torso import Torso, crop
-from categories.xray_report_correction.state import Study, ViewName
+from categories.xray_report_correction.state import NoRoomError, Study, ViewName
 
 BEAMS: Mapping[ViewName, Beam] = {
     "PA": Beam("front", 1800),
@@ -19,6 +19,8 @@ BEAMS: Mapping[ViewName, Beam] = {
 }
 LOOKS, GAIN = 3, 1.15
 """So often the heart's width is looked at, and the share of what is wrong that is then put right."""
+NEAR = 0.02
+"""How far the heart's width may stay from what the report will say; the severities are further apart."""
 HEART = ("heart", "atrial_appendage_left")
 
 
@@ -29,7 +31,11 @@ def stand(
     study: Study,
     rng: np.random.Generator,
 ) -> Torso:
-    """Return the scanned chest in the study's posture, its heart as wide as the study says."""
+    """Return the scanned chest in the study's posture, its heart as wide as the study says.
+
+    Raises:
+        NoRoomError: a heart as wide as that meets the ribs of this chest.
+    """
     lying = crop(hu, organs, spacing)
     cage = upright.measure_cage(lying)
     posture = _posture(lying, cage, study, rng)
@@ -43,6 +49,9 @@ def stand(
         found = heart_ratio(upright.move(lying, cage, posture, change, sketch=True), eye)
         wider = change.factor + (study.heart_ratio - found) / ratio * GAIN
         change = replace(change, factor=float(np.clip(wider, 0.6, 3.0)))
+    found = heart_ratio(upright.move(lying, cage, posture, change, sketch=True), eye)
+    if abs(found - study.heart_ratio) > NEAR:
+        raise NoRoomError(f"a heart of ratio {study.heart_ratio:.3f} comes out as {found:.3f} in this chest")
     return upright.move(lying, cage, posture, change)
 
 

@@ -17,10 +17,6 @@ WATER = 0.0195
 """Attenuation of water in the beam behind the patient (1/mm)."""
 
 
-class NoRoomError(ValueError):
-    """A finding finds no place in this chest; drawn with another track or in another chest it may."""
-
-
 @dataclass
 class Scene:
     """A chest under construction. ``torso.hu`` is written to; thin things wait until the film's resolution is known."""

@@ -35,6 +35,10 @@ TIPS: Mapping[str, tuple[str, ...]] = {
 """Where the tip of a device may lie; a pacemaker and wires have none."""
 
 
+class NoRoomError(ValueError):
+    """A finding finds no place in this chest; drawn with another track, or another story, it may."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """One finding of one study.

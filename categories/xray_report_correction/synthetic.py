@@ -13,9 +13,8 @@ from categories.xray_report_correction.body import embody
 from categories.xray_report_correction.casefile import CaseFile, gold_of, labelled, write_case
 from categories.xray_report_correction.kinds import Setting
 from categories.xray_report_correction.radiograph import View, render_study
-from categories.xray_report_correction.render_scene import NoRoomError
 from categories.xray_report_correction.render_visibility import GATE
-from categories.xray_report_correction.state import Study, to_json
+from categories.xray_report_correction.state import NoRoomError, Study, to_json
 from categories.xray_report_correction.story import LEAST_ERRORS, Story, draw_story
 from categories.xray_report_correction.writing import write_view
 

@@ -14,6 +14,7 @@ from categories.xray_report_correction.anatomy_upright import dome_level, rib_le
 from categories.xray_report_correction.projection import Beam, Plate, project
 from categories.xray_report_correction.radiograph import _mark, render_study, stage
 from categories.xray_report_correction.render_posture import heart_ratio
+from categories.xray_report_correction.state import NoRoomError
 
 EVERYBODY = range(len(PEOPLE))
 
@@ -48,12 +49,16 @@ def test_a_small_ball_falls_where_geometry_says_and_keeps_its_mass(detector) -> 
 
 @pytest.mark.parametrize("number", EVERYBODY)
 @pytest.mark.parametrize("ratio", [0.43, 0.47, 0.56, 0.69])
-def test_the_heart_is_as_wide_as_the_study_says(number, ratio) -> None:
+def test_the_heart_is_as_wide_as_the_study_says_or_there_is_no_such_study(number, ratio) -> None:
     for portable, extra in ((False, 0.0), (True, 0.05)):
-        scene = stage(patient(number), study(portable=portable, ratio=ratio + extra), np.random.default_rng(1))
+        try:
+            scene = stage(patient(number), study(portable=portable, ratio=ratio + extra), np.random.default_rng(1))
+        except NoRoomError:
+            assert ratio > 0.65, "only the widest hearts meet the ribs"
+            continue
         seen = eye(scene, "AP" if portable else "PA")
-        # A voxel at an edge is 0.009; the largest hearts meet the ribs on both sides.
-        assert heart_ratio(scene.torso, seen) == pytest.approx(ratio + extra, abs=0.016 if ratio < 0.65 else 0.04)
+        # A voxel at an edge is 0.009.
+        assert heart_ratio(scene.torso, seen) == pytest.approx(ratio + extra, abs=0.03)
 
 
 @pytest.mark.parametrize("number", EVERYBODY)
