@@ -48,6 +48,7 @@ def plan_gateway(plan: RunPlan, key_file: Path | None) -> GatewayPlan | None:
     models = {harness.model: harness.provider for harness in asking}
     variables = read_variables(key_file, os.environ)
     logins = find_logins(asking, variables, allowed="allow_login_in_box" in plan.options)
+    _refuse_beside(logins, asking)
     _refuse_unmetered(plan, logins)
     _refuse_unpriced(plan, models)
     return GatewayPlan(find_upstreams(asking, variables), models, host_proxies(variables), logins)
@@ -117,6 +118,16 @@ def _connect_hosts(plan: RunPlan, logins: Iterable[BoxLogin]) -> tuple[str, ...]
 
 def _limits(plan: RunPlan) -> list[str]:
     return [f"--{name.replace('_', '-')}" for name in ("max_usd", "max_usd_per_trial") if name in plan.options]
+
+
+def _refuse_beside(logins: Mapping[str, BoxLogin], asking: Iterable[AsksModel]) -> None:
+    """The way to a login's hosts is open to every box of a run, and only those with the login are stamped."""
+    others = sorted({harness.name for harness in asking if harness.provider not in logins})
+    if logins and others:
+        raise HarnessError(
+            f"--model {', '.join(logins)}/...: the login's hosts would be open to the boxes of "
+            f"{', '.join(others)} too; make a run of its own of it."
+        )
 
 
 def _refuse_unmetered(plan: RunPlan, logins: Mapping[str, BoxLogin]) -> None:

@@ -55,3 +55,13 @@ def test_a_resumed_run_has_spent_what_all_its_requests_cost(yard) -> None:
     lines = [{"trial": "a", "cost_usd": 0.25}, {"trial": "a", "refused": "budget"}, {"trial": "b", "cost_usd": 1.5}]
     (folder.path / "gateway.jsonl").write_text("\n".join(map(json.dumps, lines)) + '\n{"trial": "c", "cost_u')
     assert spent_usd(folder, PriceBook()) == 1.75
+
+
+def test_a_login_in_the_box_has_a_run_of_its_own(yard, monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("COPILOT_GITHUB_TOKEN", "t")
+    plan = planned(yard, "gpt-5", allow_login_in_box="True")
+    signed = [t.model_copy(update={"harness": "copilot-cli", "model": "github/gpt-5"}) for t in plan.trials]
+    assert list(plan_gateway(plan.model_copy(update={"trials": tuple(signed)}), None).logins) == ["github"]
+    with pytest.raises(HarnessError, match="open to the boxes of codex too; make a run of its own"):
+        plan_gateway(plan.model_copy(update={"trials": (*plan.trials, *signed)}), None)
