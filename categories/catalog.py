@@ -2,7 +2,7 @@
 
 import hashlib
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
@@ -104,11 +104,11 @@ def _near(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
-def folder_digest(folder: Path) -> str:
-    """Return the SHA-256 over names and contents of a folder's files: a generator's or a category's version."""
+def folder_digest(folder: Path, besides: Container[str] = ()) -> str:
+    """Return the SHA-256 over names and contents of a folder's files, but for those named: a version of code."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc":
+        if path.is_file() and path.name not in besides and "__pycache__" not in path.parts and path.suffix != ".pyc":
             digest.update(f"{path.relative_to(folder).as_posix()}\0{path.stat().st_size}\0".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()

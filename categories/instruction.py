@@ -56,5 +56,12 @@ def _render(task: Task, box: Any) -> str:
         rule_words=category.pass_rule.sentence(),
         submission=category.submission,
         submission_path=f"{SUBMISSION_FOLDER}/{category.submission.path}",
+        submission_size=size_words(category.submission.max_bytes),
         box=box,
     )
+
+
+def size_words(size: int) -> str:
+    """Return a number of bytes in the largest binary unit that it fills."""
+    unit, name = next((u, n) for u, n in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "bytes")) if size >= u)
+    return f"{size / unit:.3g} {name}"

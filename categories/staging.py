@@ -23,6 +23,8 @@ from categories.sources.settings import Settings
 from categories.spec import Edition, Scale, Task
 
 GOLD_SEAL = "sha256.json"
+NO_DATA = frozenset({"README.md", "instruction.md.j2", "reference.py", "probes.py", "figure.py"})
+"""Files of a category that no byte of a draw depends on: editing them leaves prepared data as they are."""
 LAYOUT = "2"
 """Raised when a staged folder holds other files than before: older entries of the cache are then not used."""
 HOUSE = Path(__file__).parent.parent
@@ -82,11 +84,11 @@ class Staged:
 def generator_digest(task: Task) -> str:
     """Return the digest of all code and data that decide the bytes of a draw."""
     shared = (ROOT / name for name in ("draw.py", "seed.py", "spec.py"))
-    own = hashlib.sha256(folder_digest(task.category.folder).encode())
+    own = hashlib.sha256(folder_digest(task.category.folder, NO_DATA).encode())
     for path in shared:
         own.update(path.read_bytes())
     for share in task.category.shares:  # its asset.toml holds the digest of what it stands on
-        own.update(folder_digest(ROOT / share).encode())
+        own.update(folder_digest(ROOT / share, NO_DATA).encode())
     return own.hexdigest()
 
 
@@ -104,7 +106,10 @@ def staged(request: StageRequest, cache: Path, cancel: threading.Event | None = 
         derived = None if clinical else ready(request.task.category, cache)
     except AssetError as error:
         raise StagingError(str(error)) from None
-    variant = sources_digest(request.task, Settings.load()) if clinical else derived.variant if derived else ""
+    sources = cache / "sources"
+    variant = derived.variant if derived else ""
+    if clinical:
+        variant = sources_digest(request.task, Settings.load(), sources)
     folder = root / request.cache_key(variant)
     with (root / f"{folder.name}.lock").open("w") as lock:
         while True:
@@ -113,7 +118,7 @@ def staged(request: StageRequest, cache: Path, cancel: threading.Event | None = 
                 break
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (folder / "staged.json").exists():
-                _prepare(request, folder, derived, cache / "sources", cancel)
+                _prepare(request, folder, derived, sources, cancel)
         os.utime(folder)
         document = json.loads((folder / "staged.json").read_text(encoding="utf-8"))
         yield Staged(folder=folder, **document)

@@ -91,7 +91,7 @@ def test_variant_and_shared_code_are_in_the_key(tmp_path: Path, monkeypatch: pyt
     before = generator_digest(sharing)
     monkeypatch.setattr(
         "categories.staging.folder_digest",
-        lambda folder: "edited" if folder == ROOT / "chest" else folder_digest(folder),
+        lambda folder, besides: "edited" if folder == ROOT / "chest" else folder_digest(folder, besides),
     )
     assert generator_digest(sharing) != before
 
