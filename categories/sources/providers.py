@@ -6,7 +6,6 @@ import html
 import io
 import re
 from functools import cached_property
-from pathlib import Path
 from urllib.parse import quote, urlencode, urljoin
 
 import pyarrow as pa
@@ -132,32 +131,6 @@ class Redivis(HttpFetcher):
         if name not in self._files:
             raise SourceError(f"{self.source.title}: {self.source.path} holds no {name}")
         return self._files[name]
-
-
-class Folder:
-    """A copy on this machine, used in place and never written to."""
-
-    def __init__(self, source: SourceSpec, folder: Path) -> None:
-        self.source = source
-        self.folder = folder
-
-    def path(self, name: str) -> Path:
-        """Return where a file lies.
-
-        Raises:
-            SourceError: it is not there.
-        """
-        path = self.folder / name
-        if not path.is_file():
-            raise SourceError(
-                f"{self.source.title}: {path} is not there ({self.source.folder_variable} names its folder)"
-            )
-        return path
-
-    def list(self, prefix: str = "") -> list[str]:
-        """Return the names of the folder's files that begin so."""
-        paths = (path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if path.is_file())
-        return sorted(name for name in paths if name.startswith(prefix))
 
 
 PROTOCOLS: dict[str, type[HttpFetcher]] = {

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from categories.sources.agreements import Agreements
+from categories.sources.copies import Notes
 from categories.sources.credentials import find_credentials, variables_in_words
 from categories.sources.errors import SourceError
 from categories.sources.settings import Settings
@@ -81,11 +82,30 @@ def _bytes_here(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
 
 
-def sources_digest(task: Task, settings: Settings) -> str:
-    """Return the digest of what decides which real records a draw is made of: versions, pins, and what is left out."""
+def sources_digest(task: Task, settings: Settings, root: Path) -> str:
+    """Return the digest of what decides which real records a draw is made of, and of what it leaves out.
+
+    That is versions and pins, the copy on this machine and its state, and the user's own table. ``root`` is the cache
+    of sources.
+    """
     used = [
-        {"source": source.id, "path": source.path, "revision": source.revision, "files": settings.pins(source)}
+        {
+            "source": source.id,
+            "path": source.path,
+            "revision": source.revision,
+            "files": settings.pins(source),
+            "copy": _copy_state(settings.folder(source), root),
+            "table": _table_digest(settings.table(source)),
+        }
         for source in sources_of(task)
         if is_used(source, settings)
     ]
     return hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()
+
+
+def _copy_state(folder: Path | None, root: Path) -> list[str]:
+    return [] if folder is None else [str(folder), Notes(root).version(folder)]
+
+
+def _table_digest(path: Path | None) -> str:
+    return "" if path is None or not path.is_file() else hashlib.sha256(path.read_bytes()).hexdigest()

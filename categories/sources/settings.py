@@ -109,6 +109,11 @@ class Settings:
         named = self.places.get(source.id, Place()).folder
         return Path(named).expanduser().resolve() if named else None
 
+    def table(self, source: SourceSpec) -> Path | None:
+        """Return the table of the user's own that is named beside a source, or null."""
+        named = self.places.get(source.id, Place()).table
+        return Path(named).expanduser() if named else None
+
 
 def _read(file: Path) -> dict[str, Any]:
     try:

@@ -1,21 +1,20 @@
 """What ``prepare`` of the clinical edition is given: files of sources by name, fetched once and verified."""
 
 import hashlib
-import shutil
-import zipfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from categories.sources import archive
 from categories.sources.agreements import Agreements
+from categories.sources.copies import LocalCopy
 from categories.sources.credentials import find_credentials, variables_in_words
 from categories.sources.download import Span, check_room, fetch_bytes, forget_part, held, keep, slot
 from categories.sources.errors import ChangedError, NotReadyError, SourceError
 from categories.sources.fetcher import Fetcher, Remote
 from categories.sources.manifest import Entry, Known, Manifest
 from categories.sources.progress import Reporter
-from categories.sources.providers import Folder, make_fetcher, version_of
+from categories.sources.providers import make_fetcher, version_of
 from categories.sources.settings import Settings
 from categories.sources.spec import SourceSpec, find_source, tasks_of
 
@@ -39,8 +38,8 @@ class Shelf:
             SourceError: a file cannot be had; the message says why and what next.
         """
         spec = find_source(source)
-        if (folder := self.settings.folder(spec)) is not None:
-            return [self._pinned(spec, name, Folder(spec, folder).path(name)) for name in names]
+        if (copy := self._copy(spec)) is not None:
+            return [copy.file(name) for name in names]
         targets = {name: self._target(spec, name) for name in names}
         missing = [name for name in targets if not self._there(spec, name)]
         if missing:
@@ -55,8 +54,8 @@ class Shelf:
     def listing(self, source: str, prefix: str = "") -> list[str]:
         """Return the names of a source's files that begin so: from the local copy, else asked for."""
         spec = find_source(source)
-        if (folder := self.settings.folder(spec)) is not None:
-            return Folder(spec, folder).list(prefix)
+        if (copy := self._copy(spec)) is not None:
+            return copy.list(prefix)
         return self.fetcher(spec).list(prefix)
 
     def members(self, source: str, archives: Sequence[str], wanted: Iterable[str]) -> dict[str, Path]:
@@ -74,16 +73,14 @@ class Shelf:
 
     def unpacked(self, source: str, name: str, wanted: Sequence[str]) -> dict[str, Path]:
         """Return members of an archive; a copy on this machine may hold them unpacked."""
-        folder = self.settings.folder(find_source(source))
-        if folder is not None and not (folder / name).is_file():
-            roots = (folder, folder / name.removesuffix(".zip"))
-            return {file: root / file for root in roots for file in wanted if (root / file).is_file()}
+        copy = self._copy(find_source(source))
+        if copy is not None and (found := copy.unpacked(name, wanted)) is not None:
+            return found
         return self.members(source, [name], wanted)
 
     def own_table(self, source: str) -> Path | None:
         """Return the table of the user's own that the settings name beside a source."""
-        named = self.settings.places[find_source(source).id].table
-        return Path(named).expanduser() if named else None
+        return self.settings.table(find_source(source))
 
     def accepted(self, source: str) -> bool:
         """Whether the user has accepted a source's terms: what an optional source depends on."""
@@ -121,6 +118,10 @@ class Shelf:
     def manifest(self, spec: SourceSpec) -> Manifest:
         """Return the record of what was verified."""
         return Manifest(self._folder(spec), spec, self.settings.endpoint(spec))
+
+    def _copy(self, spec: SourceSpec) -> LocalCopy | None:
+        folder = self.settings.folder(spec)
+        return None if folder is None else LocalCopy(spec, folder, self.settings.pins(spec), self.root)
 
     def _folder(self, spec: SourceSpec) -> Path:
         return self.root / spec.id / version_of(spec)
@@ -167,16 +168,9 @@ class Shelf:
     def _lock(self, spec: SourceSpec, name: str) -> Path:
         return self.root / spec.id / "locks" / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.lock"
 
-    def _pinned(self, spec: SourceSpec, name: str, path: Path) -> Path:
-        """Check a local copy of a pinned file."""
-        wanted = self.settings.pins(spec).get(name)
-        if wanted and hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
-            raise ChangedError(f"{path}: its SHA-256 is not the pinned {wanted}")
-        return path
-
     def _members_of(self, spec: SourceSpec, name: str, wanted: set[str]) -> dict[str, Path]:
-        if (folder := self.settings.folder(spec)) is not None:
-            return _unpack_local(Folder(spec, folder).path(name), wanted, self._folder(spec) / "local" / name)
+        if (copy := self._copy(spec)) is not None:
+            return copy.members(name, wanted, self.settings.manners)
         place = self._folder(spec) / "members" / name
         found = {file: place / file for file in wanted if (place / file).is_file()}
         if len(found) == len(wanted):
@@ -234,16 +228,3 @@ class Shelf:
                 (place / file).unlink(missing_ok=True)
             raise
         manifest.record(entries)
-
-
-def _unpack_local(path: Path, wanted: set[str], place: Path) -> dict[str, Path]:
-    """Unpack members of an archive on this machine into the cache."""
-    found = {}
-    with zipfile.ZipFile(path) as opened:
-        for file, name in archive.match(opened.namelist(), wanted).items():
-            (place / file).parent.mkdir(parents=True, exist_ok=True)
-            fresh = place / f"{file}.new"
-            with opened.open(name) as inner, fresh.open("wb") as out:
-                shutil.copyfileobj(inner, out, 1 << 20)
-            found[file] = fresh.replace(place / file)
-    return found

@@ -112,13 +112,13 @@ def test_declining_the_audit_makes_another_variant(clinic, tmp_path, monkeypatch
 def test_the_audit_counts_only_once_it_was_accepted_however_it_would_come(user, tmp_path, monkeypatch) -> None:
     """Else a drawn gold would be kept under the name of the audited one."""
     task, audit = find_task(TASK), find_source("audited_trials")
-    without = sources_digest(task, Settings.load())
+    without = sources_digest(task, Settings.load(), tmp_path)
     for name, value in (("HAB_SUITE_OFFLINE", "1"), (audit.folder_variable, str(tmp_path))):
         monkeypatch.setenv(name, value)
-        assert sources_digest(task, Settings.load()) == without
+        assert sources_digest(task, Settings.load(), tmp_path) == without
         assert state_of(audit, Settings.load(), tmp_path).word == "skipped"
     Agreements(user).accept(audit)
-    assert sources_digest(task, Settings.load()) != without
+    assert sources_digest(task, Settings.load(), tmp_path) != without
 
 
 def test_a_trial_that_the_snapshot_lacks_is_named(clinic, tmp_path, monkeypatch) -> None:
