@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from containers.disk import used_bytes
 from containers.docker_engine import DockerEngine
 from results.folder import RunFolder
 from results.records import Outcome, TrialRecord
@@ -22,10 +23,8 @@ TASK = "ehr_data_quality/impossible_value"
 Run = Callable[..., TrialRecord]
 
 
-def hab(*words: str, timeout: float = 600) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hab_suite", *words], capture_output=True, text=True, check=False, timeout=timeout
-    )
+def hab(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "hab_suite", *words], capture_output=True, text=True, check=False)
 
 
 def start(*words: str) -> subprocess.Popen[str]:
@@ -146,14 +145,12 @@ echo "== end"
 def test_the_box_holds_no_answer_no_key_and_no_way_out(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "canary-key-5f0c")
     seed = "canary seed 77aa"
-    began = time.monotonic()
     record, folder = run_command(out, SCAN, "--seed", seed)
     log = log_of(folder, record)
     assert "== end" in log
     section = {part.splitlines()[0]: part for part in log.split("== ")[1:]}
-    for word in ("canary", "0f6", folder.plan.seed_fingerprint, str(out), TASK, "impossible_value", "docker.sock"):
-        if word != "0f6":
-            assert word not in log.replace("HAB_INSTRUCTION", ""), word
+    for word in ("canary", folder.plan.seed_fingerprint, str(out), TASK, "impossible_value", "docker.sock"):
+        assert word not in log.replace("HAB_INSTRUCTION", ""), word
     assert "uid=1000" in section["id"]
     assert "/home/agent/env/bin/python" in section["env folder"]
     assert "/home/agent/env\n" in section["env folder"]
@@ -170,7 +167,6 @@ def test_the_box_holds_no_answer_no_key_and_no_way_out(out: Path, monkeypatch: p
     for word in ("hab-suite", "hab_suite", "synthetic", "ehr_data", "staged", "gold", str(Path.cwd()).lower()):
         assert word not in mounts, word
     assert all(word in section["route"].lower() for word in ("unreachable", "resolution"))
-    assert time.monotonic() - began < 60
 
 
 def test_the_images_hold_neither_data_nor_gold(out: Path) -> None:
@@ -215,12 +211,11 @@ def test_the_images_hold_neither_data_nor_gold(out: Path) -> None:
 def test_a_hostile_agent_gets_a_reason_and_the_host_is_unharmed(
     out: Path, name: str, command: str, reason: str
 ) -> None:
-    free = os.statvfs("/").f_bavail * os.statvfs("/").f_frsize
     record, folder = run_command(out, command)
     assert (record.outcome, record.reward, record.reason) == (Outcome.FAILED, 0, reason), (name, record.message)
     if name in ("disk", "home"):
         assert "No space left on device" in log_of(folder, record)
-    assert free - os.statvfs("/").f_bavail * os.statvfs("/").f_frsize < 500e6
+    assert used_bytes(out) < 50e6
 
 
 def test_a_flood_of_output_is_cut(out: Path) -> None:
@@ -238,16 +233,21 @@ def test_forking_without_end_hits_the_limit_and_ends_with_the_box(out: Path) -> 
 
 
 def test_what_is_written_after_the_time_limit_does_not_count(out: Path) -> None:
+    """Processes that left the session and ignore signals write the time into the submission, until the box is stopped."""
     command = (
         "mkdir submission; printf 'table,_row_id\\nlabevents,early\\n' > submission/flagged_rows.csv; "
-        "setsid bash -c 'trap \"\" TERM HUP INT; while true; do sleep 0.2; date +%s.%N > /tmp/alive; done' & "
-        "setsid bash -c 'trap \"\" TERM HUP INT; sleep 4; echo late > /workspace/submission/flagged_rows.csv' & sleep 600"
+        "setsid bash -c 'trap \"\" TERM HUP INT; while true; do date +%s.%N >> submission/flagged_rows.csv; done' & "
+        "sleep 7777"
     )
-    record, folder = run_command(out, command, "--agent-timeout-s", "3")
+    record, folder = run_command(out, command, "--agent-timeout-s", "4")
     assert (record.outcome, record.reward) == (Outcome.AGENT_TIMEOUT, 0)
-    collected = (folder.trial(record.plan).submission / "flagged_rows.csv").read_text()
-    assert "early" in collected
-    assert "late" not in collected
+    _, first, *times = (folder.trial(record.plan).submission / "flagged_rows.csv").read_text().splitlines()
+    assert first == "labevents,early"
+    (phase,) = (phase for phase in record.phases if phase.name == "run_agent")
+    ended = phase.started_at.timestamp() + phase.seconds
+    written = [float(text) for text in times[:-1]]  # the last may be torn
+    assert written
+    assert max(written) < ended + 0.001, "rounded to milliseconds"
 
 
 def test_memory_is_a_hard_limit(out: Path) -> None:
@@ -257,11 +257,17 @@ def test_memory_is_a_hard_limit(out: Path) -> None:
     assert record.agent.oom_killed or record.agent.error_class == "crash"
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
+def wait_for(condition: Callable[[], bool]) -> None:
+    while not condition():  # pytest's own limit ends it
         time.sleep(0.1)
+
+
+def let_go(run_id: str) -> bool:
+    """Let the commands that wait in boxes of a run end; whether there was a box."""
+    boxes = DockerEngine().find({"hab-suite.run": run_id})
+    for box in boxes:
+        subprocess.run(["docker", "exec", box.id, "touch", "/tmp/go"], capture_output=True, check=False)
+    return bool(boxes)
 
 
 def test_a_killed_orchestrator_loses_nothing_and_resume_does_exactly_the_rest(out: Path) -> None:
@@ -270,7 +276,7 @@ def test_a_killed_orchestrator_loses_nothing_and_resume_does_exactly_the_rest(ou
         "--harness",
         "command",
         "--command",
-        "sleep 4",
+        "echo on; until test -e /tmp/go; do sleep 0.1; done",
         "--tasks",
         "*_value*",
         "--scale",
@@ -283,9 +289,11 @@ def test_a_killed_orchestrator_loses_nothing_and_resume_does_exactly_the_rest(ou
         str(out),
     )
     child = start(*words)
-    wait_for(lambda: any(out.glob("*/trials/**/trial.json")))
+    wait_for(lambda: any(out.glob("*/run.json")))
     folder = only_run(out)
-    wait_for(lambda: len(DockerEngine().find({"hab-suite.run": folder.plan.run_id})) == 1)
+    run_id = folder.plan.run_id
+    wait_for(lambda: let_go(run_id) and bool(folder.records()))
+    wait_for(lambda: len(list(out.glob("*/trials/**/stdout.log"))) >= 2)
     second = hab("resume", str(folder.path))
     assert second.returncode == 2
     assert str(child.pid) in second.stderr
@@ -293,8 +301,12 @@ def test_a_killed_orchestrator_loses_nothing_and_resume_does_exactly_the_rest(ou
     child.communicate()
     finished = {trial_id: record.ended_at for trial_id, record in folder.records().items()}
     assert 1 <= len(finished) < 4
-    answer = hab("resume", str(folder.path), "--jobs", "2")
-    assert answer.returncode == 0, answer.stderr
+    rest = start("resume", str(folder.path), "--jobs", "2")
+    while rest.poll() is None:
+        let_go(run_id)
+        time.sleep(0.1)
+    _, err = rest.communicate()
+    assert rest.returncode == 0, err
     records = RunFolder.open(folder.path).records()
     assert len(records) == 4
     assert all(records[trial_id].ended_at == ended for trial_id, ended in finished.items())
@@ -307,7 +319,7 @@ def test_ctrl_c_twice_cancels_cleanly(out: Path) -> None:
         "--harness",
         "command",
         "--command",
-        "echo on; sleep 300",
+        "echo on; sleep 7777",
         "--tasks",
         TASK,
         "--scale",
@@ -319,10 +331,10 @@ def test_ctrl_c_twice_cancels_cleanly(out: Path) -> None:
     )
     wait_for(lambda: any(out.glob("*/trials/**/stdout.log")))
     os.killpg(child.pid, signal.SIGINT)
-    time.sleep(0.5)
-    assert child.poll() is None
+    assert child.stderr is not None
+    assert any("press Ctrl-C again" in line for line in iter(child.stderr.readline, ""))
     os.killpg(child.pid, signal.SIGINT)
-    _, err = child.communicate(timeout=30)
+    _, err = child.communicate()
     assert child.returncode == 130
     assert "resume" in err
     folder = only_run(out)

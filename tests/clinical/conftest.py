@@ -21,7 +21,7 @@ from containers.locks import file_lock
 QUICK = """[download]
 attempts = 4
 backoff_s = 0.01
-timeout_s = 0.6
+timeout_s = 3.0
 parallel = 3
 spare_gb = 0.1
 """

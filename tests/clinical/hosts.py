@@ -161,7 +161,8 @@ class Host:
             self.sent_bytes += min(1 << 16, stop - start)
         handler.wfile.flush()
         if silent:
-            time.sleep(2)
+            handler.connection.settimeout(300)
+            handler.connection.recv(1)  # until the client has had enough
         if cut is not None or silent:
             handler.connection.shutdown(socket.SHUT_RDWR)
             handler.close_connection = True

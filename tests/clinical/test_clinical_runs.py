@@ -29,9 +29,7 @@ TITLES = {"category", "source", "access", "GB", "state", "agreement"}
 
 
 def hab(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hab_suite", *words], capture_output=True, text=True, check=False, timeout=900
-    )
+    return subprocess.run([sys.executable, "-m", "hab_suite", *words], capture_output=True, text=True, check=False)
 
 
 @pytest.fixture

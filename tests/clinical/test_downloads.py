@@ -58,7 +58,7 @@ def test_three_cuts_at_random_are_gone_on_from_and_the_digest_is_right(bucket, s
 
 
 def test_a_killed_process_is_gone_on_from_by_the_next(bucket, shelf, tmp_path) -> None:
-    bucket.faults.slow_s = 0.02
+    bucket.faults.slow_s = 0.2
     child = multiprocessing.get_context("fork").Process(target=lambda: shelf().file("camelyon16", SLIDE))
     child.start()
     part = None

@@ -2,7 +2,6 @@
 
 import io
 import tarfile
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,15 +50,14 @@ def test_missing_path(disk_box):
 
 
 def test_a_huge_sparse_file_can_be_dropped(disk_box, say):
-    say(disk_box, "truncate -s 5G /workspace/huge")
-    began = time.monotonic()
+    """To read the rest would take most of an hour."""
+    assert say(disk_box, "truncate -s 1T /workspace/huge")[0] == 0
     pieces = disk_box.get("/workspace/huge")
-    assert tarfile.TarInfo.frombuf(next(pieces)[:512], "utf-8", "strict").name == "huge"
+    assert b"huge" in next(pieces)[:2048]
     pieces.close()
     assert say(disk_box, "echo alive") == (0, "alive")
     disk_box.stop()
-    disk_box.state()
-    assert time.monotonic() - began < 3
+    assert not disk_box.state().running
 
 
 def test_one_shot(engine, spec):
@@ -76,8 +74,8 @@ def test_one_shot_keeps_what_it_was_told_to(engine, spec):
 
 
 def test_one_shot_time_limit(engine, spec):
-    done = engine.run(replace(spec, command=("sh", "-c", "echo early; sleep 60")), timeout_s=1)
-    assert done.timed_out and done.exit_code is None and done.stdout == b"early\n" and done.seconds < 5
+    done = engine.run(replace(spec, command=("sh", "-c", "echo early; sleep 7777")), timeout_s=4)
+    assert done.timed_out and done.exit_code is None and done.stdout == b"early\n"
     assert engine.find(spec.labels) == []
 
 

@@ -1,6 +1,5 @@
 """What a box may not do, asked of the box itself."""
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,8 +46,9 @@ def test_no_network_at_all(box, say):
 
 def test_init_is_process_one_and_reaps(box, say):
     assert say(box, "cat /proc/1/comm")[1] == "docker-init"
-    say(box, "(sleep 0.05 &) ; sleep 0.3")
-    assert say(box, "grep -l 'State:.*Z' /proc/[0-9]*/status")[1] == ""
+    say(box, "(sh -c 'sleep 0.1; echo $$ > /tmp/orphan' &)")
+    gone = "until test -s /tmp/orphan && ! test -e /proc/$(cat /tmp/orphan); do sleep 0.02; done"
+    assert say(box, gone, timeout_s=60)[0] == 0, "a zombie stays in /proc"
 
 
 def test_output_of_process_one_is_kept_nowhere(box, say):
@@ -83,9 +83,12 @@ def test_a_modest_box_is_not_taken_for_out_of_memory(box, say):
 
 def test_cpu_quota(opened, spec, say):
     box = opened(replace(spec, limits=BoxLimits(cpus=0.3, memory_mb=200, pids=50)))
-    burn = "import time; end = time.monotonic() + 1.5\nwhile time.monotonic() < end: pass\nprint(time.process_time())"
+    burn = (
+        "import time; wall, own = time.monotonic(), time.process_time()\nwhile time.monotonic() < wall + 1.5: pass\n"
+        "print((time.process_time() - own) / (time.monotonic() - wall))"
+    )
     _, text = say(box, f'python3 -c "{burn}"')
-    assert 0.1 < float(text) < 0.75
+    assert 0 < float(text) < 0.5
 
 
 def test_more_processors_than_the_host_has_is_a_limit_not_an_error(opened, spec, say):
@@ -94,22 +97,19 @@ def test_more_processors_than_the_host_has_is_a_limit_not_an_error(opened, spec,
 
 def test_fork_bomb_stays_within_its_box(box, say):
     count = "import os\nn = 0\ntry:\n    while n < 5000:\n        if os.fork() == 0: os.execvp('sleep', ['sleep', '60'])\n        n += 1\nexcept BlockingIOError: pass\nprint(n)"
-    _, text = say(box, f'python3 -c "{count}"', timeout_s=20)
+    _, text = say(box, f'python3 -c "{count}"', timeout_s=300)
     assert 20 < int(text.split()[-1]) < 100
     box.stop()
     assert not box.state().running
 
 
-def test_full_disk_is_the_boxes_own_problem(disk_box, say):
-    free = "df --output=avail -m / | tail -1"
-    before = int(subprocess.run(free, shell=True, capture_output=True, check=True).stdout)
+def test_full_disk_is_the_boxes_own_problem(disk_box, say, lease):
     code, text = say(disk_box, "head -c 200000000 /dev/zero > /workspace/x")
     assert code == 1 and "No space left on device" in text
     assert 30_000_000 < int(say(disk_box, "stat -c %s /workspace/x")[1]) <= 50_000_000
     assert say(disk_box, "head -c 1000000 /dev/zero > /tmp/x")[0] == 1, "one limit for all three folders"
-    after = int(subprocess.run(free, shell=True, capture_output=True, check=True).stdout)
-    # Others use this disk too; 150 MB more would be the box's.
-    assert before - after < 150
+    (image,) = lease.folder.glob("*.img")
+    assert image.stat().st_blocks * 512 < 51_000_000, "what it takes of the host's disk"
 
 
 def test_mounts_name_nothing(disk_box, say, lease):

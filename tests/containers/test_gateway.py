@@ -4,6 +4,7 @@ import gzip
 import http.client
 import json
 import socket
+import threading
 import time
 from pathlib import Path
 
@@ -151,19 +152,20 @@ def test_keys_are_in_no_argument_no_environment_and_no_specification(tmp_path: P
 
 
 def test_a_stream_passes_token_by_token(tmp_path: Path) -> None:
-    slow = Script((Turn(text="one two three four five six seven eight", pace_s=0.05),))
-    with StubModel(slow) as stub, gateway(tmp_path, settings(stub)) as run:
+    """The model sends an event only once the one before has come out: what holds one back waits for ever."""
+    steps = threading.Semaphore(1)
+    stepwise = Script((Turn(text="one two three four five six seven eight", steps=steps),))
+    with StubModel(stepwise) as stub, gateway(tmp_path, settings(stub)) as run:
         door = run.open_door("t/1")
         connection = Connection(door.mount.source / "model")
         connection.request("POST", PATHS["chat"], json.dumps(body("chat")))
-        answer, seen = connection.getresponse(), []
-        while answer.readline():
-            seen.append(time.monotonic())
+        answer, events = connection.getresponse(), 0
+        while line := answer.readline():
+            if line == b"\n":
+                events += 1
+                steps.release()
         connection.close()
-        sent = stub.requests[0].events_sent
-    arrivals = seen[::2][: len(sent)]
-    assert len(arrivals) == len(sent) > 4
-    assert max(late - left for late, left in zip(arrivals, sent, strict=True)) < 0.04, "events were held back"
+        assert events == len(stub.requests[0].events_sent) > 4
 
 
 @pytest.mark.parametrize(
@@ -254,12 +256,10 @@ def test_what_tools_and_files_a_client_may_use_passes(tmp_path: Path) -> None:
         ("POST", "/google/v1beta/models/m-1:batchGenerateContent", {}, 404),
     ],
 )
-def test_unknown_paths_and_hosts_are_refused_at_once(tmp_path: Path, method, path, headers, status) -> None:
+def test_unknown_paths_and_hosts_are_refused_and_nobody_is_asked(tmp_path: Path, method, path, headers, status) -> None:
     with StubModel(script()) as stub, gateway(tmp_path, settings(stub)) as run:
         door = run.open_door("t/1")
-        began = time.monotonic()
         assert call(door, path, method=method, headers=headers)[0] == status
-        assert time.monotonic() - began < 1
     assert not stub.requests
 
 
@@ -330,13 +330,11 @@ def test_an_answer_that_breaks_off_is_charged_by_estimate_and_said_to_be_unmeter
 def test_a_silent_model_is_cut_off(tmp_path: Path, where: str, error: str) -> None:
     with StubModel(script(silent=where)) as stub, gateway(tmp_path, settings(stub, silence_s=0.5)) as run:
         door = run.open_door("t/1")
-        began = time.monotonic()
         if where == "headers":
             assert call(door, PATHS["chat"], body("chat"))[0] == 504
         else:
             with pytest.raises((http.client.IncompleteRead, ConnectionError)):
                 call(door, PATHS["chat"], body("chat"))
-        assert time.monotonic() - began < 3
         assert run.close_door(door).last_error == error
 
 
@@ -395,15 +393,18 @@ def test_an_endpoint_that_is_not_there_is_said_so(tmp_path: Path) -> None:
 def test_nothing_passes_once_the_orchestrator_is_gone(tmp_path: Path) -> None:
     """After a minute, in a run; here after less."""
     assert GatewaySettings(()).stale_s == 60
-    with StubModel(script()) as stub, gateway(tmp_path, settings(stub, stale_s=0.6)) as run:
+    with StubModel(script()) as stub, gateway(tmp_path, settings(stub, stale_s=3)) as run:
         door = run.open_door("t/1")
-        assert call(door, PATHS["chat"], body("chat"))[0] == 200
-        time.sleep(0.8)
-        status, answer = call(door, PATHS["chat"], body("chat"))
+        answers = [call(door, PATHS["chat"], body("chat"))]
+        assert answers[0][0] == 200
+        while answers[-1][0] == 200:
+            time.sleep(0.2)
+            answers.append(call(door, PATHS["chat"], body("chat")))
+        status, answer = answers[-1]
         assert (status, b"[stale]" in answer) == (503, True)
         run.heartbeat()
         assert call(door, PATHS["chat"], body("chat"))[0] == 200
-    assert len(stub.requests) == 2
+    assert len(stub.requests) == len(answers), "one less, and one more"
 
 
 def test_a_closed_door_is_gone_and_others_stay(tmp_path: Path) -> None:
@@ -425,9 +426,7 @@ def test_closing_a_door_cuts_what_is_under_way(tmp_path: Path) -> None:
         connection.request("POST", PATHS["chat"], json.dumps(body("chat")))
         while not stub.requests:
             time.sleep(0.01)
-        began = time.monotonic()
         report = run.close_door(door)
-        assert time.monotonic() - began < 2
         connection.close()
     assert (report.requests, report.last_error) == (1, "gone")
 
@@ -435,7 +434,7 @@ def test_closing_a_door_cuts_what_is_under_way(tmp_path: Path) -> None:
 def test_tunnels_reach_listed_hosts_only(tmp_path: Path) -> None:
     def connect(door, target: str) -> bytes:
         line = socket.socket(socket.AF_UNIX)
-        line.settimeout(5)
+        line.settimeout(120)
         line.connect(str(door.mount.source / "connect"))
         line.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
         head = line.recv(4096)

@@ -1,6 +1,7 @@
 """Doors of real boxes without a network, behind the gateway in its own container."""
 
 import json
+import secrets
 import subprocess
 import time
 from contextlib import ExitStack
@@ -16,17 +17,16 @@ from tests.stub_model.server import StubModel
 
 pytestmark = pytest.mark.engine
 
-LABELS = {LABEL: "test", f"{LABEL}.purpose": "gateway"}
+LABELS = {LABEL: "test", f"{LABEL}.purpose": f"gateway-{secrets.token_hex(8)}"}
 ASKED = {"model": "m", "messages": [], "tools": [{"type": "function", "function": {"name": "bash"}}]}
-ASK = f"curl() {{ python3 - \"$@\" <<'EOF'\nimport json, sys, urllib.request\nrequest = urllib.request.Request(sys.argv[1], data=sys.argv[2].encode())\nprint(urllib.request.urlopen(request, timeout=9).read().decode())\nEOF\n}}; curl http://127.0.0.1:8080/openai/v1/chat/completions '{json.dumps(ASKED)}'"
+ASK = f"curl() {{ python3 - \"$@\" <<'EOF'\nimport json, sys, urllib.request\nrequest = urllib.request.Request(sys.argv[1], data=sys.argv[2].encode())\nprint(urllib.request.urlopen(request, timeout=300).read().decode())\nEOF\n}}; curl http://127.0.0.1:8080/openai/v1/chat/completions '{json.dumps(ASKED)}'"
 TUNNEL = """
-import os, socket, sys, time
+import socket, sys
 for target in sys.argv[1:]:
-    line = socket.create_connection(("127.0.0.1", 8081), 5)
-    began = time.monotonic()
+    line = socket.create_connection(("127.0.0.1", 8081), 300)
     line.sendall(f"CONNECT {target} HTTP/1.1\\r\\n\\r\\n".encode())
     head = line.recv(4096).split(b"\\r\\n")[0].decode()
-    print(target, head.split()[1], time.monotonic() - began < 1)
+    print(target, head.split()[1])
 """
 
 
@@ -58,7 +58,7 @@ def world(engine, base, role_image, tmp_path: Path):
             door = gateway.open_door(trial)
             spec = BoxSpec(
                 image=base,
-                command=("sleep", "300"),
+                command=("sleep", "infinity"),
                 user="1000:1000",
                 limits=BoxLimits(cpus=1, memory_mb=300, pids=100),
                 mounts=(door.mount,),
@@ -98,23 +98,25 @@ def test_a_box_cannot_harm_its_door(world) -> None:
         assert say(box, "bash", "-c", attempt)[0] != 0
 
 
-def test_listed_hosts_are_reached_by_connect_and_others_refused_at_once(world) -> None:
+def test_listed_hosts_are_reached_by_connect_and_others_are_not_asked(world) -> None:
     stub, _, (door, box), _ = world
     listed = stub.url.removeprefix("http://")
     others = ["127.0.0.1:22", "example.org:443", "169.254.169.254:80", "172.17.0.1:2375"]
     _, said = say(box, "python3", "-c", TUNNEL, listed, *others)
-    assert said.splitlines() == [f"{listed} 200 True", *(f"{other} 403 True" for other in others)]
+    assert said.splitlines() == [f"{listed} 200", *(f"{other} 403" for other in others)]
     assert door.env["HTTPS_PROXY"] == "http://127.0.0.1:8081"
 
 
 def test_the_gateways_container_shows_no_key(world, engine, tmp_path: Path) -> None:
     _, _, (_, box), _ = world
     say(box, "bash", "-c", ASK)
-    found = engine.find({f"{LABEL}.purpose": "gateway"})
-    assert len(found) >= 3
+    found = engine.find(LABELS)
+    assert len(found) == 3
     command = ["docker", "inspect", *(entry.id for entry in found)]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "gateway" in shown
     assert "canary-box-00f1" not in shown
-    time.sleep(0.2)
-    assert "canary-box-00f1" not in (tmp_path / "gateway.jsonl").read_text()
+    journal = tmp_path / "gateway.jsonl"
+    while '"t/1"' not in journal.read_text():  # written after the answer
+        time.sleep(0.02)
+    assert "canary-box-00f1" not in journal.read_text()

@@ -1,8 +1,8 @@
 """What a box may send to harm the gateway, to get round its rules, or to outspend its limit."""
 
 import json
+import os
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -51,14 +51,20 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_body_made_to_harm_is_refused_in_a_moment(tmp_path: Path, name: str) -> None:
+def test_a_body_made_to_harm_is_refused_with_little_work(tmp_path: Path, name: str) -> None:
     with StubModel(script()) as stub, gateway(tmp_path, settings(stub)) as run:
-        began = time.monotonic()
-        status, answer = call(run.open_door("t/1"), CHAT, BOMBS[name])
-        assert time.monotonic() - began < 3
+        door, before = run.open_door("t/1"), cpu_s(run)
+        status, answer = call(door, CHAT, BOMBS[name])
         assert (status, b"[bad_body]" in answer) == (400, True)
+        assert cpu_s(run) - before < 5
         assert peak_mb(run) < 200
     assert not stub.requests
+
+
+def cpu_s(run: Gateway) -> float:
+    """The processor's time that the gateway has taken."""
+    fields = Path(f"/proc/{run._box.processes[0].pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def peak_mb(run: Gateway) -> int:
@@ -102,19 +108,18 @@ def test_one_box_cannot_stop_the_gateway_for_the_others(tmp_path: Path) -> None:
         with ThreadPoolExecutor(12) as pool:
             attacks = [pool.submit(attack) for _ in range(12)]
             try:
-                waits = []
+                others = 0
                 while len(answers) < 40:
-                    began = time.monotonic()
                     assert call(other, CHAT, chat())[0] == 200
                     run.heartbeat()
-                    waits.append(time.monotonic() - began)
+                    others += 1
             finally:
                 done.set()
         assert call(hostile, CHAT, b" " * (17 << 20))[0] == 413
         assert peak_mb(run) < 700
     assert all(attack.result() is None for attack in attacks)
     assert {200, 503} & set(answers)
-    assert max(waits) < 5
+    assert others >= 8, "who waits behind every one of the twelve is answered three times"
 
 
 @pytest.mark.parametrize(
@@ -179,10 +184,9 @@ def test_many_requests_at_once_pass_a_limit_by_one_at_most(tmp_path: Path, limit
 
 def test_requests_that_leave_room_for_each_other_run_side_by_side(tmp_path: Path) -> None:
     made = {"prices": {"m-1": PRICE}, "max_usd": 1000.0}
-    with StubModel(script(delay_s=0.5)) as stub, gateway(tmp_path, settings(stub, **made)) as run:
+    together = threading.Barrier(8)
+    with StubModel(script(together=together)) as stub, gateway(tmp_path, settings(stub, **made)) as run:
         door = run.open_door("t/1")
-        began = time.monotonic()
         with ThreadPoolExecutor(8) as pool:
             asked = [pool.submit(call, door, CHAT, chat(max_tokens=200)) for _ in range(8)]
             assert [future.result()[0] for future in asked] == [200] * 8
-        assert time.monotonic() - began < 2.5

@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from containers.disk import make_disk
 from containers.lease import LOCK, RunLease, is_held
 from containers.reap import Reaped, reap
 from containers.scripted_engine import Reply, ScriptedEngine
+from tests.containers.loops import loops_under
 
 HOUSE = Path(__file__).parent.parent.parent
 HOLDER = """
@@ -24,7 +24,7 @@ from pathlib import Path
 from containers.lease import RunLease
 with RunLease(Path(sys.argv[1]), sys.argv[2]):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(7777)
 """
 ORCHESTRATOR = """
 import sys, time
@@ -40,7 +40,7 @@ with RunLease(Path(sys.argv[1]), "doomed") as lease:
     limits = BoxLimits(cpus=1, memory_mb=100, pids=20)
     box = DockerEngine().open(BoxSpec(sys.argv[2], ("sleep", "600"), "1000:1000", limits, mounts, labels=lease.labels))
     print(disk.path, flush=True)
-    time.sleep(600)
+    time.sleep(7777)
 """
 
 
@@ -118,14 +118,11 @@ def test_sigkill_leaves_nothing_after_reaping(engine, base, tmp_path):
         assert [box.running for box in engine.find(doomed)] == [True]
         kill(child)
         assert Path(disk).is_mount()
-        began = time.monotonic()
         reaped = reap(engine, tmp_path)
         assert reaped.containers >= 1 and (reaped.disks, reaped.folders) == (1, 1)
-        assert time.monotonic() - began < 10
         assert engine.find(doomed) == []
         assert not Path(disk).exists() and sorted(path.name for path in tmp_path.iterdir()) == ["living"]
-        backing = [path.read_text() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
-        assert not any(str(tmp_path / "doomed") in one for one in backing)
+        assert not loops_under(tmp_path / "doomed")
         assert mine.state().running and own.path.is_mount()
         mine.remove()
 

@@ -1,11 +1,10 @@
-"""Runs alone inside a box: what can be reached from there, and how soon one knows that it cannot."""
+"""Runs alone inside a box: what can be reached from there, and how one learns that it cannot."""
 
 import json
 import os
 import socket
 import stat
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
@@ -26,13 +25,12 @@ QUERY = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06tunnel\x07example\
 LOOKED_AT = ("/run", "/var", "/dev", "/tmp", "/home", "/workspace", "/mnt", "/srv")
 
 
-def timed(attempt):
-    began = time.monotonic()
+def outcome(attempt):
     try:
         said = attempt()
     except OSError as error:
-        return {"reached": False, "seconds": time.monotonic() - began, "said": repr(error)}
-    return {"reached": True, "seconds": time.monotonic() - began, "said": str(said)}
+        return {"reached": False, "said": repr(error)}
+    return {"reached": True, "said": str(said)}
 
 
 def connect(address):
@@ -51,7 +49,7 @@ def ask_dns(server):
 
 
 def gateway():
-    with urllib.request.urlopen("http://127.0.0.1:8080/openai/v1/models", timeout=5) as answer:
+    with urllib.request.urlopen("http://127.0.0.1:8080/openai/v1/models", timeout=120) as answer:
         return answer.status
 
 
@@ -62,11 +60,11 @@ def sockets():
             yield from (str(path) for path in paths if stat.S_ISSOCK(path.lstat().st_mode))
 
 
-closed = {name: timed(lambda target=target: connect(target)) for name, target in TARGETS.items()}
-closed |= {f"name {name}": timed(lambda name=name: socket.getaddrinfo(name, 443)) for name in NAMES}
-closed |= {f"DNS {server}": timed(lambda server=server: ask_dns(server)) for server in ("8.8.8.8", "127.0.0.11")}
+closed = {name: outcome(lambda target=target: connect(target)) for name, target in TARGETS.items()}
+closed |= {f"name {name}": outcome(lambda name=name: socket.getaddrinfo(name, 443)) for name in NAMES}
+closed |= {f"DNS {server}": outcome(lambda server=server: ask_dns(server)) for server in ("8.8.8.8", "127.0.0.11")}
 seen = {
-    "gateway": timed(gateway),
+    "gateway": outcome(gateway),
     "closed": closed,
     "interfaces": sorted(path.name for path in Path("/sys/class/net").iterdir()),
     "door": sorted(path.name for path in Path("/run/door").iterdir()),

@@ -37,14 +37,14 @@ data_access = "one file"
 cpus = 1
 memory_mb = 256
 storage_mb = 16
-agent_timeout_s = 60
+agent_timeout_s = 300
 verifier_timeout_s = 30
 prepare_timeout_s = 30
 [resources.small]
 cpus = 1
 memory_mb = 256
 storage_mb = 16
-agent_timeout_s = 1
+agent_timeout_s = 2
 verifier_timeout_s = 30
 prepare_timeout_s = 30
 [headline]
@@ -73,7 +73,8 @@ class Yard:
     agent: Callable[[Asked], Reply] = lambda _: Reply()
     verifier: Callable[[Asked], Reply] | None = None
     fail: dict[str, list[Exception]] = field(default_factory=dict)
-    scale: str = "small"
+    scale: str = "full"
+    """At ``small`` an agent has two seconds: for those that are to be stopped."""
     seen: list[Event] = field(default_factory=list)
     stop: Stop = field(default_factory=Stop)
     folder: RunFolder | None = None

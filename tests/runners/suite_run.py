@@ -33,7 +33,6 @@ def suite(
         [SUITE, "run", "--scale", "small", *given, *words],
         capture_output=True,
         text=True,
-        timeout=400,
         env=environ,
         check=False,
     )

@@ -129,12 +129,12 @@ def test_its_trajectory_is_valid_and_tells_the_session(session: Driven) -> None:
 
 
 @every
-def test_nothing_but_the_gateway_is_reached_and_one_knows_at_once(session: Driven) -> None:
+def test_nothing_but_the_gateway_is_reached(session: Driven) -> None:
     seen = json.loads((session.workspace / "probe.json").read_text())
     assert seen["gateway"]["reached"], seen["gateway"]
     for name, attempt in seen["closed"].items():
         assert not attempt["reached"], (name, attempt)
-        assert attempt["seconds"] < 1, (name, attempt)
+        assert "timed out" not in attempt["said"], (name, "is refused, not waited for")
     assert (seen["interfaces"], seen["door"], seen["uid"]) == (["lo"], ["model"], 1000)
     foreign = [path for path in seen["sockets"] if path != "/run/door/model" and not path.startswith(("/tmp", "/home"))]
     assert not foreign, "sockets that are not the agent's own"

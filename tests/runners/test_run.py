@@ -3,7 +3,6 @@
 import json
 import os
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -52,7 +51,7 @@ def test_a_command_sees_data_and_instruction_but_no_telling_mount(yard) -> None:
     assert (
         seen["instruction"]
         == seen["file"]
-        == "Write the word to `/workspace/submission/answer.txt` within 1 seconds.\n"
+        == "Write the word to `/workspace/submission/answer.txt` within 5 minutes.\n"
     )
     box = next(spec for spec in yard.engine.record.specs if spec.image == "box")
     assert box.network == "none"
@@ -67,11 +66,9 @@ def test_timeout_is_judged_but_is_no_pass(yard) -> None:
         asked.write("/workspace/submission/answer.txt", b"yes")
         return Reply(stdout=b"working\n", hangs=True)
 
-    yard.agent = agent
-    began = time.monotonic()
+    yard.agent, yard.scale = agent, "small"
     yard.run("command")
     record = yard.records[0]
-    assert time.monotonic() - began < 10
     assert (record.outcome, record.reason, record.reward) == (Outcome.AGENT_TIMEOUT, "timeout", 1)
     assert record.agent is not None
     assert record.agent.timed_out
@@ -134,8 +131,7 @@ def test_second_cancel_stops_running_trials_and_resume_finds_them(yard) -> None:
         return Reply(hangs=True)
 
     yard.agent = agent
-    yard.scale = "full"
-    thread = threading.Thread(target=lambda: (started.wait(10), yard.stop.now()))
+    thread = threading.Thread(target=lambda: (started.wait(300), yard.stop.now()))
     thread.start()
     end = yard.run("command", attempts=3)
     thread.join()
@@ -213,12 +209,10 @@ def test_a_sparse_file_is_refused_by_its_header_alone(yard, tmp_path: Path) -> N
     folder = tmp_path / "handed-in"
     folder.mkdir()
     with (folder / "answer.txt").open("wb") as file:
-        file.truncate(5 << 30)
-    began = time.monotonic()
+        file.truncate(1 << 40)  # to read it would take most of an hour
     into = tmp_path / "into"
     collected = collect_submission(HostFolder(folder, "/workspace/submission"), yard.task.category.submission, into)
     assert collected.refused == "too_large"
-    assert time.monotonic() - began < 2
 
 
 def test_the_log_is_cut_at_its_cap(yard, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +237,7 @@ def test_budget_admits_by_cpu_and_memory_but_always_one(never: threading.Event) 
     thread.start()
     assert not done.wait(0.4)
     budget.give_back(4, 5000)
-    assert done.wait(2)
+    assert done.wait(300)
     thread.join()
     assert budget.take(1, 900, never)
     full = threading.Event()
@@ -312,11 +306,20 @@ def test_tries_keep_their_records(yard) -> None:
 
 
 def test_a_stop_during_a_retry_leaves_the_trial_to_resume(yard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runners.run.QUICK_RETRY_S", (30.0, 30.0))
+    monkeypatch.setattr("runners.run.QUICK_RETRY_S", (7777.0, 7777.0))
     yard.fail = {"open": [EngineError("no room")]}
-    threading.Timer(0.5, yard.stop.no_more.set).start()
+    stop = yard.stop.no_more
+
+    class Seen(list):
+        def append(self, event) -> None:
+            super().append(event)
+            if event.kind == "trial_retried":
+                threading.Timer(0.2, stop.set).start()  # when it waits, or just before
+
+    yard.seen = Seen()
     end = yard.run("oracle")
     assert end.interrupted
+    assert [event.kind for event in yard.seen].count("trial_retried") == 1
     assert yard.records == []
     assert len(yard.folder.unfinished()) == 1
 

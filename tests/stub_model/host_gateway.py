@@ -20,6 +20,7 @@ from typing import Any
 from containers.box import BoxSpec, Finished, Sink
 from containers.door import DOORS, Door, Gateway
 from containers.endpoints import GatewaySettings
+from tests.stub_model.server import LONG_S
 
 PROGRAMS = Path(__file__).parents[2] / "containers" / "images"
 
@@ -85,12 +86,12 @@ class Connection(http.client.HTTPConnection):
     """HTTP through a Unix socket."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__("127.0.0.1", 8080, timeout=30)
+        super().__init__("127.0.0.1", 8080, timeout=LONG_S)
         self._path = path
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(30)
+        self.sock.settimeout(LONG_S)
         self.sock.connect(str(self._path))
 
 

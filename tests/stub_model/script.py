@@ -1,6 +1,7 @@
 """What the stub model says: turns, in the words of the record format."""
 
 import json
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -50,6 +51,10 @@ class Turn:
     """Before the headers."""
     pace_s: float = 0.0
     """Between two events of a stream."""
+    steps: threading.Semaphore | None = None
+    """Each event of a stream waits for a permit."""
+    together: threading.Barrier | None = None
+    """Nothing is answered before so many requests are there."""
     silent: Literal["", "headers", "middle"] = ""
     """Says nothing more from there on, for as long as the client listens."""
     cut: bool = False

@@ -24,6 +24,8 @@ PATHS = (
     ("messages", re.compile(r".*/messages$")),
     ("gemini", re.compile(r".*/models/(?P<model>[^/:]+):(?P<how>streamGenerateContent|generateContent)$")),
 )
+LONG_S = 120
+"""Nobody waits longer for a test that has failed."""
 
 
 @dataclass
@@ -159,6 +161,8 @@ class Handler(BaseHTTPRequestHandler):
             turn = self.stub.script.turn(number)
         request.turn = number
         self.stub.closing.wait(turn.delay_s)
+        if turn.together is not None:
+            turn.together.wait(LONG_S)
         if turn.silent == "headers":
             return self._wait()
         failure = turn.failure
@@ -208,6 +212,8 @@ class Handler(BaseHTTPRequestHandler):
                     return self._wait()
                 self.close_connection = True
                 return None
+            if turn.steps is not None:
+                turn.steps.acquire(timeout=LONG_S)
             line = (f"event: {name}\n" if name else "") + f"data: {data if data == '[DONE]' else json.dumps(data)}\n\n"
             self.wfile.write(b"%x\r\n%s\r\n" % (len(line.encode()), line.encode()))
             self.wfile.flush()

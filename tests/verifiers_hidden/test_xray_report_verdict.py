@@ -381,8 +381,8 @@ def test_ten_thousand_rows_of_words_get_a_verdict(tmp_path: Path) -> None:
     "unit",
     ["left effusion and ", "small, left, ", "no effusion or ", "fracture of ", "( left ", "not left ", "3 x 4 x ", "air space ", "interval significant "],
 )  # fmt: skip
-def test_endless_sentences_are_judged_in_time(tmp_path: Path, unit: str) -> None:
-    began = time.monotonic()
+def test_endless_sentences_are_judged_with_bounded_work(tmp_path: Path, unit: str) -> None:
+    before = time.thread_time()
     with contextlib.suppress(Refused):
         assert verdict(tmp_path, GOLD, (unit * 20_000)[:19_990]).reward == 0
-    assert time.monotonic() - began < 10
+    assert time.thread_time() - before < 20
