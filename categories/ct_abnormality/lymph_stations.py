@@ -9,9 +9,11 @@ from scipy import ndimage
 from categories.chest.labels import LOBES, ORGANS, where
 from categories.ct_abnormality.canvas import Canvas
 from categories.ct_abnormality.heart_shapes import Coarse, coarse, extent
-from categories.ct_abnormality.lung_texture import distance, fractal
+from categories.ct_abnormality.lung_texture import fractal
 
 STATIONS = ("2R/4R", "4L", "5", "6", "7", "8", "10R", "10L", "axilla right", "axilla left", "3A")
+STANDARD_CM = 168
+"""Body height that the stations' borders are given for."""
 
 
 @dataclass(frozen=True)
@@ -80,47 +82,50 @@ def _bronchi(canvas: Canvas, view: Coarse) -> NDArray[np.bool_]:
     return np.asarray(ndimage.binary_dilation(found, iterations=2))
 
 
-def _target(chest: Chest, rng: np.random.Generator, station: str) -> tuple[NDArray[np.float64], float]:
-    """Return about where a mediastinal or hilar station is, and how far from there a node may lie."""
+def _bounds(canvas: Canvas, chest: Chest, station: str) -> list[tuple[float, float]]:
+    """Return the ends of a mediastinal or hilar station along i, j and k, mm of the grid's frame.
+
+    They are the borders of the IASLC's map, seen from where the windpipe divides, in a person of 168 cm.
+    """
+    grown = (canvas.patient.height_cm / STANDARD_CM) ** 0.7
+    arch = max(chest.arch - chest.fork[2], 14.0) / grown  # an arch that is found low leaves its stations some height
+    across, ahead, (low, high) = {
+        "2R/4R": ((-28, -2), (-4, 24), (4, arch + 12)),
+        "4L": ((8, 26), (-12, 10), (0, min(arch, 22))),
+        "5": ((20, 44), (6, 36), (-6, 16)),
+        "6": ((0, 40), (40, 78), (0, arch)),
+        "7": ((-16, 20), (-14, 10), (-40, -8)),
+        "8": ((-14, 20), (-38, -12), (-85, -40)),
+        "10R": ((-50, -24), (-14, 20), (-36, 2)),
+        "10L": ((32, 60), (-16, 14), (-36, 2)),
+        "3A": ((-20, 30), (44, 78), (8, arch + 12)),
+    }[station]
     x, y, z = chest.fork
-    arch = max(chest.arch, z + 12)  # where the arch is found low, stations above the fork keep some height
-    at = {
-        "2R/4R": (x - 17, y + 10, rng.uniform(z + 8, arch + 4)),
-        "4L": (x + 19, y - 2, rng.uniform(z + 4, z + 16)),
-        "5": (x + 32, y + 22, rng.uniform(z - 2, z + 12)),
-        "6": (x + 16, y + 62, rng.uniform(z + 4, arch)),
-        "7": (x + 4, y - 4, rng.uniform(z - 28, z - 12)),
-        "8": (x + 4, y - 26, rng.uniform(z - 70, z - 40)),
-        "10R": (x - 36, y + 4, rng.uniform(z - 26, z - 6)),
-        "10L": (x + 46, y - 2, rng.uniform(z - 26, z - 6)),
-        "3A": (x + 6, y + 60, rng.uniform(z + 10, arch + 6)),
-    }
-    return np.array(at[station]), 20.0
+    ends = ((x, across), (y, ahead), (z, (low, high)))
+    return [(float(at + grown * first), float(at + grown * last)) for at, (first, last) in ends]
 
 
 def find_site(
     canvas: Canvas, chest: Chest, rng: np.random.Generator, station: str, short_mm: float
 ) -> NDArray[np.float64] | None:
-    """Return the middle of a node (mm): the roomiest free place near its station; None where nothing is free."""
+    """Return the middle of a node (mm): anywhere free in its station, where there is room; None where nothing is."""
     if station.startswith("axilla"):
         return _armpit(canvas, rng, station, short_mm)
-    target, reach = _target(chest, rng, station)
     axes = [axis.ravel() for axis in chest.view.axes]
-    part = tuple(slice(*np.searchsorted(axis, (t - reach, t + reach))) for axis, t in zip(axes, target, strict=True))
+    ends = _bounds(canvas, chest, station)
+    part = tuple(slice(*np.searchsorted(axis, pair)) for axis, pair in zip(axes, ends, strict=True))
     if any(p.start >= p.stop for p in part):
         return None
     near = [axis[p] for axis, p in zip(axes, part, strict=True)]
-    grid = (near[0][:, None, None], near[1][None, :, None], near[2][None, None, :])
-    away = distance(grid, target)
     # A node may bulge into the lung, but its middle lies on the mediastinum's side.
     into, clear = chest.lung[part], chest.clear[part]
-    room = clear - 0.25 * away - 0.6 * np.maximum(into, -3) + 0.8 * fractal(rng, grid, 9.0, octaves=1)
-    free = (away < reach) & (clear > 0.36 * short_mm + 0.5) & (into < 0.12 * short_mm)
+    least = 0.36 * short_mm + 0.5
     taken = canvas.occupied[chest.view.box][tuple(slice(None, None, step) for step in chest.view.step)]
-    free &= ~taken[part]
-    if not free.any():
+    free = np.argwhere((clear > least) & (into < 0.12 * short_mm) & ~taken[part])
+    if not len(free):
         return None
-    index = np.unravel_index(int(np.argmax(np.where(free, room, -np.inf))), room.shape)
+    room = np.clip(clear[tuple(free.T)].astype(np.float64) - least, 0, 4) + 0.3
+    index = free[rng.choice(len(free), p=room / room.sum())]
     return np.array([axis[n] for axis, n in zip(near, index, strict=True)])
 
 
