@@ -173,18 +173,24 @@ def _node(canvas: Canvas, rng: np.random.Generator, surface: _Aorta) -> list[Fac
 
 
 def _ligament(canvas: Canvas, rng: np.random.Generator, surface: _Aorta) -> list[Facts]:
-    """Draw calcium of the arterial ligament: a short bar in the window between arch and pulmonary artery."""
+    """Draw calcium of the arterial ligament: a short bar somewhere in the window between arch and pulmonary artery."""
     spots = surface.sites("arch")
     if not len(spots):
         return []
     points = np.array([surface.point(spot) for spot in spots])
-    low = points[points[:, 2] < surface.top - 20]
+    low = points[points[:, 2] < surface.top - 16]
     low = low if len(low) else points
-    under = low[np.argmin(np.abs(low[:, 0] - np.quantile(low[:, 0], 0.7)) + np.abs(low[:, 1] - np.median(low[:, 1])))]
-    start = under + np.array([2.0, 0.0, -6.5])
-    line = start + np.linspace(0, float(rng.uniform(3.0, 6.5)), 5)[:, None] * np.array([0.35, 0.45, -0.82])
+    # From the arch's underside, left of its middle, where the left subclavian artery leaves it or before.
+    left, rear, front = (np.quantile(low[:, axis], share) for axis, share in ((0, 0.55), (1, 0.25), (1, 0.75)))
+    under = low[(low[:, 0] > left) & (low[:, 1] > rear) & (low[:, 1] < front)]
+    under = under if len(under) else low
+    start = under[rng.integers(len(under))] + np.array([rng.uniform(1.0, 4.0), rng.uniform(-2.0, 2.0), 0.0])
+    start = start - np.array([0.0, 0.0, float(rng.uniform(5.0, 9.0))])
+    # It runs down and forwards to the left pulmonary artery.
+    way = np.array([rng.uniform(-0.1, 0.7), rng.uniform(0.1, 0.8), -rng.uniform(0.5, 1.0)])
+    line = start + np.linspace(0, float(rng.uniform(2.5, 8.0)), 5)[:, None] * way / np.sqrt(way @ way)
     peak = float(rng.uniform(*PEAK_HU))
-    box, _, core = plaque(canvas, rng, line, float(rng.uniform(0.8, 1.2)), peak)
+    box, _, core = plaque(canvas, rng, np.round(line, 6), float(rng.uniform(0.7, 1.4)), peak)
     canvas.occupy(box, core)
     long = round(length_mm(line) + 2, 1)
     spot = line.mean(0) / canvas.spacing_mm
