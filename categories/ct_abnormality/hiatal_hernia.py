@@ -18,6 +18,7 @@ PRESENT_MM, GREY_MM = (32.0, 85.0), (9.0, 16.0)
 WALL_HU, GAS_HU, FAT_HU = 40.0, -985.0, -100.0
 ABOVE_LOWEST_MM = 9.0
 """The map's gullet reaches down to the stomach; the hiatus is about so far above its lowest point."""
+ROUND_MM = 12.0
 FIXED = ("heart", "aorta", "inferior_vena_cava", "pulmonary_vein", "liver", "spleen", "spinal_cord", *BONES)
 """What a sac moulds itself round."""
 
@@ -57,30 +58,43 @@ def _sac_depth(
     middle = hiatus.at + np.array([0.0, 0.0, height_mm / 2])
     box = canvas.box(middle / canvas.spacing_mm, (reach + 0.6 * radius_mm, reach, height_mm / 2 + 16))
     axes = canvas.mm(box)
-    rise = (axes[2] - hiatus.at[2]) / height_mm
-    along = np.clip(rise, 0, 1)
-    lean = side * radius_mm * float(rng.uniform(0.3, 0.6)) * smooth_step(rise, 0.0, 0.5)
-    line = hiatus.gullet
+    # An egg that stands in the hiatus with its lower end; the way through it is ``_neck``.
+    below = min(0.3 * height_mm, 9.0)
+    half = (height_mm + below) / 2
+    up = (axes[2] - hiatus.at[2] - height_mm + half) / half
+    line, rise = hiatus.gullet, np.clip((up + 1) / 2, 0, 1)
+    profile = radius_mm * np.sqrt(np.clip(1 - up**2, 0, 1)) * (0.85 + 0.15 * rise)
+    lean = side * radius_mm * float(rng.uniform(0.3, 0.6)) * smooth_step(rise, 0.1, 0.6)
     x0 = np.interp(axes[2].ravel(), line[:, 2], line[:, 0])[None, None, :] + lean
-    y0 = np.interp(axes[2].ravel(), line[:, 2], line[:, 1])[None, None, :] + 2.0 * along
-    neck = min(12.0, 0.8 * radius_mm)
-    belly = 4 * along * (1 - along)
-    profile = neck * np.clip(1 - along, 0, 1) + radius_mm * np.sqrt(np.clip(belly, 0, 1)) * (0.55 + 0.45 * along)
-    wide = float(rng.uniform(1.05, 1.35))
-    away = np.sqrt(((axes[0] - x0) / wide) ** 2 + ((axes[1] - y0) * 1.05) ** 2)
+    gullet = np.interp(axes[2].ravel(), line[:, 2], line[:, 1])[None, None, :]
+    # Its round back rests on aorta and spine.
+    behind = _behind(canvas, axes[2].ravel(), gullet)
+    y0 = np.maximum(gullet + 2.0 * rise, behind + 1.0 + 0.85 * profile)
+    wide, flat = float(rng.uniform(1.05, 1.35)), float(rng.uniform(1.05, 1.25))
+    girth = radius_mm * (0.85 + 0.15 * rise)
+    away = ((axes[0] - x0) / (wide * girth)) ** 2 + ((axes[1] - y0) * flat / girth) ** 2
     uneven = 0.09 * radius_mm * fractal(rng, axes, 28.0, octaves=2)
-    outside = np.maximum(-rise, rise - 1) * height_mm
-    beyond = -outside - 1 - np.maximum(away - np.where(rise < 0, neck, 0), 0)
-    depth = np.where((rise < 0) | (rise > 1), beyond, profile - away + uneven)
+    depth = (1 - np.sqrt(away + up**2)) * min(radius_mm, half) + uneven
     fixed = where(canvas.organs[box], FIXED)
     apart = ndimage.distance_transform_edt(~fixed, canvas.spacing_mm) if fixed.any() else np.full(fixed.shape, 1e3)
-    aorta = centroids(canvas, ["aorta"], 3.0)
-    behind = np.interp(axes[2].ravel(), line[:, 2], line[:, 1]) - 9.0
-    if len(aorta):  # higher up the ascending aorta draws the middle forward
-        behind = np.minimum(behind, np.interp(axes[2].ravel(), aorta[:, 2], aorta[:, 1]))
-    depth = np.minimum(np.minimum(depth, 0.9 * apart - 1.2), axes[1] - behind[None, None, :] - 1.0)
+    depth = _both(_both(depth, 0.9 * apart - 1.2), axes[1] - behind - 1.0)
     blur = np.minimum(1.6 / np.array(canvas.spacing_mm), 2.5)
     return box, ndimage.gaussian_filter(depth, (blur[0], blur[1], 0.5)).astype(np.float32)
+
+
+def _behind(canvas: Canvas, heights: NDArray[np.float64], gullet: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return, at each height, how far back a sac may reach, mm: the middle of the descending aorta."""
+    aorta = centroids(canvas, ["aorta"], 3.0)
+    behind = gullet - 9.0
+    if len(aorta):  # higher up the ascending aorta draws the middle forward
+        behind = np.minimum(behind, np.interp(heights, aorta[:, 2], aorta[:, 1])[None, None, :])
+    return behind
+
+
+def _both(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return the smaller of two depths, rounded where they meet: a sac under tension has no edges."""
+    close = np.clip(1 - np.abs(first - second) / ROUND_MM, 0, 1)
+    return np.asarray(np.minimum(first, second) - close * close * ROUND_MM / 4)
 
 
 def _fill_stomach(canvas: Canvas, rng: np.random.Generator, box: Box, depth: Field, wall_mm: float, gas: float) -> None:
@@ -167,6 +181,7 @@ def lookalike(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts
         box, depth = _sac_depth(canvas, rng, hiatus, height, float(rng.uniform(12, 22)))
         here = canvas.organs[box]
         free = ~where(here, FIXED) & (where(here, LOBES) | (here == 0) | (here >= ORGANS["body"]))
+        free &= ~canvas.occupied[box]
         strands = smooth_step(np.abs(fractal(rng, canvas.mm(box), 10.0, octaves=2)), 0.12, 0.0)
         body = inside(depth, 1.4) * free
         canvas.put(box, body, FAT_HU + 55 * strands)
@@ -185,7 +200,7 @@ def _wide_gullet(canvas: Canvas, rng: np.random.Generator, hiatus: Hiatus) -> Fa
     box, nearest = tube_distance(canvas, line, 1.5 * radius, (1, 1, 1))
     axes = canvas.mm(box)
     depth = radius * (1 + 0.2 * fractal(rng, axes, 30.0, octaves=2)) - nearest
-    keep = ~where(canvas.organs[box], FIXED)
+    keep = ~where(canvas.organs[box], FIXED) & ~canvas.occupied[box]
     canvas.put(box, inside(depth, 1.2) * keep, WALL_HU)
     lumen = inside(depth - float(rng.uniform(2.4, 3.4)), 1.0) * keep
     canvas.put(box, lumen, GAS_HU)
