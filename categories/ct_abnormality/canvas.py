@@ -37,6 +37,8 @@ class Canvas:
     organs: NDArray[np.uint8]
     occupied: NDArray[np.bool_]
     """Voxels that an earlier finding uses."""
+    hollow: NDArray[np.bool_]
+    """Holes, bullae and cysts: air without lung, which no haze can fill."""
     tile: NDArray[np.float32] = field(repr=False)
     """A periodic block of what unreplaced soft tissue varies by, HU; the scan's noise itself comes last, with all."""
 
@@ -99,6 +101,7 @@ def open_canvas(patient: Patient, rng: np.random.Generator) -> Canvas:
         hu=hu,
         organs=patient.organs.copy(),
         occupied=np.zeros(hu.shape, bool),
+        hollow=np.zeros(hu.shape, bool),
         tile=(tile * (texture_sd(patient) / tile.std())).astype(np.float32),
     )
 

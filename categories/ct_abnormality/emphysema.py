@@ -7,8 +7,14 @@ from categories.ct_abnormality.lung_strokes import Place, Point, body_depth, to_
 from categories.ct_abnormality.lung_texture import Field, fine_axes, fineness, fractal, inside, pool, smooth_step
 from categories.ct_abnormality.lungs import Lungs, aerated, lobe_map, survey
 
-YES_PERCENT, GREY_PERCENT = (13.0, 30.0), (4.5, 8.0)
-HOLE_HU, CYST_HU, WALL_HU, AIR_HU = -985.0, -975.0, -330.0, -1000.0
+YES_PERCENT, GREY_PERCENT = (15.0, 30.0), (5.2, 7.5)
+BORDERS = 1.35
+"""Volume that holes take relative to what they hold below ``DESTROYED_HU``: their borders are shared with lung."""
+HOLE_HU, MEAN_HU, CYST_HU = (-992.0, -952.0), (-980.0, -966.0), (-992.0, -964.0)
+"""Of a hole anywhere, of a patient's holes on average, of a cyst or bulla."""
+REMNANTS = 0.4
+"""Share of the tissue's texture that is left in a hole: strands too fine to be seen one by one."""
+DESTROYED_HU, WALL_HU, AIR_HU = -950.0, -330.0, -1000.0
 FAR_MM = 1e4
 INFLATION = {"present": (0.55, 1.0), "grey": (0.2, 0.5), "lookalike": (0.3, 0.8)}
 """Hyperinflation alone is no emphysema: the look-alike has it too."""
@@ -20,7 +26,7 @@ def body(rng: np.random.Generator, state: State) -> dict[str, float]:
 
 
 def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
-    """Destroy 13 to 30 % of the lung, with bullae under the pleura."""
+    """Destroy 15 to 30 % of the lung, with bullae under the pleura."""
     del states
     facts = _destroy(canvas, rng, float(rng.uniform(*YES_PERCENT)))
     lungs = survey(canvas)
@@ -30,7 +36,7 @@ def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
 
 
 def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
-    """Destroy 4.5 to 8 % of the lung."""
+    """Destroy 5.2 to 7.5 % of the lung."""
     del states
     return _destroy(canvas, rng, float(rng.uniform(*GREY_PERCENT)))
 
@@ -64,7 +70,7 @@ def _destroy(canvas: Canvas, rng: np.random.Generator, percent: float) -> Facts:
     gradient = 0.25 + lungs.height * (1 + rng.uniform(-0.3, 0.5) * (lungs.height - 1))
     patch = np.clip(1 + 0.8 * fractal(rng, lungs.axes, 80.0, octaves=2), 0.05, 3)
     chance = gradient * patch * lungs.free * (lungs.depth_mm > 2.5)
-    wanted = percent / 100 * float(free.mean())
+    wanted = BORDERS * percent / 100 * float(free.mean())
     points = np.argwhere(chance > 0)
     weights = chance[chance > 0]
     larger = float(rng.uniform(0.85, 1.25)) * (0.75 + percent / 60)
@@ -80,16 +86,22 @@ def _destroy(canvas: Canvas, rng: np.random.Generator, percent: float) -> Facts:
     hole = np.minimum(damage, 1) * free * np.clip(lungs.spread(np.asarray(grain, np.float32), box), 0.5, 1.15)
     level = lungs.spread(lungs.level, box)
     # Vessels and walls within the rest of a lobule keep their excess over the lung around them.
-    soft = smooth_step(canvas.hu[box] - level, 220, 60)
-    deeper = hole * soft * np.minimum(np.float32(HOLE_HU) - level, 0)
+    excess = canvas.hu[box] - level
+    soft = smooth_step(excess, 220, 60)
+    mean = float(rng.uniform(*MEAN_HU))
+    air = np.clip(mean + 9 * fractal(rng, lungs.axes, 16.0, octaves=2), *HOLE_HU)
+    rest = lungs.spread(np.asarray(air, np.float32), box) - level - np.float32(1 - REMNANTS) * excess
+    deeper = hole * soft * np.minimum(rest, 0)
     canvas.add(box, np.maximum(deeper, np.minimum(np.float32(AIR_HU) - canvas.hu[box], 0)))
-    measured = 100 * float((damage * free > 0.5).sum()) / max(1, int(free.sum()))
+    canvas.hollow[box] |= hole > 0.3
+    destroyed = (damage * free > 0.5) & (canvas.hu[box] < DESTROYED_HU)
+    measured = 100 * float(destroyed.sum()) / max(1, int(free.sum()))
     return {
         "measure": round(measured, 2),
         "unit": "% of lung volume",
         "places": [],
         "signs": ["holes without walls"],
-        "hole_hu": HOLE_HU,
+        "hole_hu": round(mean, 1),
         "upper_share": round(_upper_share(damage), 3),
     }
 
@@ -149,7 +161,8 @@ def _air_space(
     found = (lobe_map(canvas, box) > 0) & ~canvas.occupied[box] & (canvas.hu[box] < -150)
     air = pool(inside(depth - wall_mm, 1.0), fine) * found
     wall = np.clip(pool(inside(depth, 1.0), fine) * found - air, 0, 1)
-    canvas.put(box, air, CYST_HU)
+    canvas.put(box, air, float(rng.uniform(*CYST_HU)))
+    canvas.hollow[box] |= air > 0.3
     canvas.put(box, np.where(canvas.hu[box] < WALL_HU, wall, 0), WALL_HU)
     canvas.occupy(box, (air + wall) > 0.3)
     volume = float(air.sum() * np.prod(canvas.spacing_mm)) / 1000

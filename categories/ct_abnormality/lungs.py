@@ -124,7 +124,10 @@ def survey(canvas: Canvas) -> Lungs:
 
 
 def airy(canvas: Canvas, box: Box) -> Field:
-    """Return 1 where the voxels of a box are parenchyma that no finding uses; 0 in vessels, bronchi and holes."""
+    """Return 1 where the voxels of a box are parenchyma, be it hazy; 0 in vessels, bronchi and holes.
+
+    Haze takes part in what changes the lung around it: else it would lose its contrast.
+    """
     hu = canvas.hu[box]
-    inside = (lobe_map(canvas, box) > 0) & ~canvas.occupied[box]
+    inside = (lobe_map(canvas, box) > 0) & ~canvas.hollow[box]
     return smooth_step(hu, -450, -750) * smooth_step(hu, -990, -945) * inside
