@@ -7,7 +7,7 @@ from categories.ct_abnormality.canvas import Box, Canvas, Facts, States
 from categories.ct_abnormality.consolidation import AIR_HU
 from categories.ct_abnormality.lung_gravity import back_mm, dependent_density
 from categories.ct_abnormality.lung_strokes import (
-    NOISE_SD_HU,
+    AIRLESS_HU,
     Place,
     Point,
     around,
@@ -17,13 +17,16 @@ from categories.ct_abnormality.lung_strokes import (
     paint,
     polyline_depth,
     soft_lung,
+    solid_texture,
     to_mm,
 )
 from categories.ct_abnormality.lung_texture import Axes, Field, fine_axes, fineness, fractal, inside, pool, smooth_step
 from categories.ct_abnormality.lungs import Lungs, lobe_map, survey
 
 YES_MM, GREY_MM = (32.0, 80.0), (9.0, 17.0)
-PULL_MM = (4.0, 8.0)
+LEAST_MM, MOST = 27.0, 5
+"""What the longest plate must come to where the pleura cuts it, and how many are drawn at most to get there."""
+PULL_MM, WEDGE_PULL_MM = (4.0, 8.0), (9.0, 14.0)
 PULL_REACH_MM = 32.0
 
 
@@ -39,27 +42,29 @@ def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
             _plate(canvas, rng, lungs, float(rng.uniform(*YES_MM)), pull=float(rng.uniform(*PULL_MM)))
             for _ in range(count)
         ]
+        while max(float(place["size_mm"]) for place in places) < LEAST_MM and len(places) < MOST:
+            places.append(_plate(canvas, rng, lungs, YES_MM[1], pull=PULL_MM[1]))
     longest = max(float(place["size_mm"]) for place in places)
     signs = ["lung drawn towards it", "crowded vessels or bronchi"]
-    return {"measure": round(longest, 2), "unit": "mm", "places": places, "signs": signs, "cnr": places[0]["cnr"]}
+    return {"measure": round(longest, 2), "unit": "mm", "places": places, "signs": signs}
 
 
 def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
     """Draw one short plate of 9 to 17 mm."""
     del states
     place = _plate(canvas, rng, survey(canvas), float(rng.uniform(*GREY_MM)), pull=1.5)
-    return {"measure": place["size_mm"], "unit": "mm", "places": [place], "signs": ["short band"], "cnr": place["cnr"]}
+    return {"measure": place["size_mm"], "unit": "mm", "places": [place], "signs": ["short band"]}
 
 
 def lookalike(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
-    """Draw an accessory fissure (thin, long, nothing is drawn to it), and some dependent density if none is there."""
+    """Draw an accessory fissure (thin, long, nothing is drawn to it), and dependent density if none will be there."""
     lungs = survey(canvas)
     place = _fissure(canvas, rng, lungs, float(rng.uniform(40, 75)))
     signs = ["hairline surface without pull"]
-    if states.get("opacity") != "lookalike":
+    if states.get("opacity", "grey") == "grey":
         dependent_density(canvas, rng, lungs, float(rng.uniform(110, 180)), float(rng.uniform(14, 22)))
         signs.append("dependent density")
-    return {"measure": 0.0, "unit": "mm", "places": [place], "signs": signs, "cnr": place["cnr"]}
+    return {"measure": 0.0, "unit": "mm", "places": [place], "signs": signs}
 
 
 def _site(rng: np.random.Generator, lungs: Lungs, depth: tuple[float, float], height: tuple[float, float]) -> Point:
@@ -140,18 +145,23 @@ def _plate(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, length: float
         thickness / 2 * (0.45 + 0.55 * np.clip(2.2 * outline, 0, 1)) * (1 + 0.22 * fractal(rng, axes, 9.0, octaves=2))
     )
     depth = np.minimum(half - np.abs(away), 14 * outline)
-    hu = float(rng.uniform(10, 45))
-    weight = paint(canvas, box, fine, np.asarray(depth, np.float32), hu)
+    hu = float(rng.uniform(*AIRLESS_HU))
+    weight = paint(canvas, box, fine, np.asarray(depth, np.float32), solid_texture(rng, axes, fine, hu))
     return canvas.place(
         ijk,
         "plate",
-        length,
+        _reach(canvas, weight, frame[1:]),
         thickness_mm=round(thickness, 2),
         pull_mm=round(pull, 2),
         volume_ml=round(float(weight.sum() * np.prod(canvas.spacing_mm)) / 1000, 3),
-        cnr=round((hu + 870) * float(weight.max()) / NOISE_SD_HU, 2),
         lobe=lungs.lobe_name(ijk),
     )
+
+
+def _reach(canvas: Canvas, weight: Field, ways: tuple[Point, Point]) -> float:
+    """Return the longer extent (mm) of what was painted, along two directions within its surface."""
+    painted = np.argwhere(weight > 0.5) * np.array(canvas.spacing_mm)
+    return max(float(np.ptp(painted @ way)) for way in ways) if len(painted) else 0.0
 
 
 def _fissure(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, length: float) -> Place:
@@ -167,7 +177,7 @@ def _fissure(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, length: flo
     found = lobe_map(canvas, box) > 0
     weight = 0.55 * pool(inside(np.asarray(depth, np.float32)), fine) * found * ~canvas.occupied[box]
     canvas.put(box, np.where(canvas.hu[box] < -200, weight, 0), 0.0)
-    return canvas.place(ijk, "accessory fissure", length, cnr=round(870 * float(weight.max()) / NOISE_SD_HU, 2))
+    return canvas.place(ijk, "accessory fissure", length)
 
 
 def _wedge(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, length: float) -> Place:
@@ -180,7 +190,7 @@ def _wedge(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, length: float
     way /= np.sqrt(way @ way)
     centre, tip = base + way * length * 0.35, base + way * length
     lobe = int(lungs.lobe[lungs.at(ijk)]) or None
-    pull = float(rng.uniform(6, 10))
+    pull = float(rng.uniform(*WEDGE_PULL_MM))
     side = np.cross(way, np.array([0.0, 0.0, 1.0]))
     normal = np.cross(side / np.sqrt(side @ side), way)
     _pull(canvas, lungs, centre, (normal, way, side), length, pull)
@@ -191,10 +201,10 @@ def _wedge(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, length: float
     radius = length * rng.uniform(0.24, 0.32)
     cone = polyline_depth(axes, line, [radius * 1.25, radius * 0.9, radius * 0.45, 0.5], reach_mm=radius)
     depth = cone + np.float32(0.1 * radius) * fractal(rng, axes, 18.0)
-    hu = float(rng.uniform(38, 62))
-    weight = paint(
-        canvas, box, fine, np.asarray(depth, np.float32) * np.float32(0.75), hu, lung=soft_lung(canvas, box, lobe)
-    )
+    hu = float(rng.uniform(*AIRLESS_HU))
+    texture = solid_texture(rng, axes, fine, hu)
+    depth = np.asarray(depth, np.float32) * np.float32(0.75)
+    weight = paint(canvas, box, fine, depth, texture, lung=soft_lung(canvas, box, lobe))
     lines, radii = bronchogram(rng, base + way * length * 0.45, tip, length * 0.42, int(rng.integers(3, 6)), crowd=0.35)
     for points, widths in zip(lines, radii, strict=True):
         part = around(canvas, points, max(widths) + 1)
@@ -207,6 +217,5 @@ def _wedge(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, length: float
         length,
         pull_mm=round(pull, 2),
         volume_ml=round(float(weight.sum() * np.prod(canvas.spacing_mm)) / 1000, 3),
-        cnr=round((hu + 870) / NOISE_SD_HU, 2),
         lobe=lungs.lobe_name(ijk),
     )

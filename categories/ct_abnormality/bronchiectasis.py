@@ -5,7 +5,7 @@ import numpy as np
 from categories.chest.labels import LOBES
 from categories.ct_abnormality.canvas import Canvas, Facts, States
 from categories.ct_abnormality.lung_bronchi import Route, beside, draw_artery, draw_bronchus, mark, routes, smooth
-from categories.ct_abnormality.lung_strokes import NOISE_SD_HU, Place, Point, to_ijk
+from categories.ct_abnormality.lung_strokes import Place, Point, to_ijk
 from categories.ct_abnormality.lungs import Lungs, survey
 
 YES_RATIO, NO_RATIO = (1.45, 2.1), (0.82, 0.95)
@@ -56,7 +56,6 @@ def _facts(places: list[Place], signs: list[str]) -> Facts:
         "unit": "bronchi",
         "places": places,
         "signs": signs,
-        "cnr": round(900 / NOISE_SD_HU, 2),
     }
 
 

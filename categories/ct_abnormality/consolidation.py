@@ -1,11 +1,13 @@
 """Consolidation: air spaces filled so that vessels vanish and bronchi stand out as air; nothing is pulled or lost."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from categories.chest.labels import ORGANS
 from categories.ct_abnormality.canvas import Box, Canvas, Facts, States
 from categories.ct_abnormality.lung_strokes import (
-    NOISE_SD_HU,
+    FILLED_HU,
     Place,
     Point,
     around,
@@ -16,12 +18,28 @@ from categories.ct_abnormality.lung_strokes import (
     paint,
     polyline_depth,
     soft_lung,
+    solid_texture,
     to_mm,
+    widest_mm,
 )
-from categories.ct_abnormality.lung_texture import distance, fine_axes, fineness, fractal, inside, pool, smooth_step
+from categories.ct_abnormality.lung_texture import (
+    Field,
+    Fine,
+    distance,
+    fine_axes,
+    fineness,
+    fractal,
+    inside,
+    pool,
+    smooth_step,
+)
 from categories.ct_abnormality.lungs import Lungs, survey
 
 YES_MM, GREY_MM = (28.0, 75.0), (9.0, 14.0)
+LEAST_MM, MOST = 22.0, 5
+"""What the largest must come to, and how many are drawn at most to get there."""
+TRIES, LEAST_SHARE = 6, 0.75
+"""How often another place is looked for where a patch would be cut below this share of its size."""
 AIR_HU = -965.0
 HALO_MM = 9.0
 BORDER_MM = 2.5
@@ -36,10 +54,13 @@ def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
     count = 1 + int(rng.random() < 0.3)
     sizes = sorted((float(rng.uniform(*YES_MM)) for _ in range(count)), reverse=True)
     places = [_consolidation(canvas, rng, lungs, size, halo=states.get("opacity") == "present") for size in sizes]
+    while max(place["size_mm"] for place in places) < LEAST_MM and len(places) < MOST:
+        places.append(_consolidation(canvas, rng, lungs, YES_MM[1], halo=False))
     signs = ["vessels hidden", "air bronchogram"]
     if min(place["pleural_gap_mm"] for place in places) < 3:
         signs.append("reaches the pleura")
-    return {"measure": round(sizes[0], 2), "unit": "mm", "places": places, "signs": signs, "cnr": places[0]["cnr"]}
+    largest = max(place["size_mm"] for place in places)
+    return {"measure": largest, "unit": "mm", "places": places, "signs": signs}
 
 
 def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
@@ -48,11 +69,10 @@ def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
     size = float(rng.uniform(*GREY_MM))
     place = _consolidation(canvas, rng, survey(canvas), size, halo=False)
     return {
-        "measure": round(size, 2),
+        "measure": place["size_mm"],
         "unit": "mm",
         "places": [place],
         "signs": ["vessels hidden"],
-        "cnr": place["cnr"],
     }
 
 
@@ -61,10 +81,58 @@ def lookalike(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts
     del states
     lungs = survey(canvas)
     place = _fat_pad(canvas, rng, lungs) if rng.random() < 0.5 else _hump(canvas, rng, lungs)
-    return {"measure": 0.0, "unit": "mm", "places": [place], "signs": [place["what"]], "cnr": place["cnr"]}
+    return {"measure": 0.0, "unit": "mm", "places": [place], "signs": [place["what"]]}
+
+
+@dataclass(frozen=True)
+class _Patch:
+    """A part of a lobe that may be filled."""
+
+    ijk: Point
+    box: Box
+    fine: Fine
+    depth: Field
+    """mm below its surface, on sub-voxels."""
+    lung: Field
+    """Where that is allowed, see ``soft_lung``."""
+    size_mm: float
 
 
 def _consolidation(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, size: float, *, halo: bool) -> Place:
+    patch = _patch(canvas, rng, lungs, size, halo=halo)
+    for _ in range(TRIES):
+        if patch.size_mm > LEAST_SHARE * size:
+            break
+        # A fissure or another finding took too much of it.
+        patch = max(patch, _patch(canvas, rng, lungs, size, halo=halo), key=lambda found: found.size_mm)
+    box, fine, radius = patch.box, patch.fine, size / 2
+    whole = canvas.hu[box]
+    before = float(np.mean(whole[whole < -600])) if (whole < -600).any() else -870.0
+    hu = float(rng.uniform(*FILLED_HU))
+    if halo:
+        haze = smooth_step(pool(patch.depth, fine), -HALO_MM, 0) * patch.lung
+        canvas.add(box, haze * np.float32(0.28) * np.clip(hu - whole, 0, None))
+    texture = solid_texture(rng, fine_axes(canvas, box, fine), fine, hu)
+    weight = paint(canvas, box, fine, _ragged(patch.depth, size), texture, lung=patch.lung)
+    air = _air(canvas, rng, lungs, patch.ijk, radius) if size > 16 else 0.0
+    gap = float(lungs.depth_mm[lungs.at(patch.ijk)]) - radius
+    return canvas.place(
+        patch.ijk,
+        "consolidation",
+        patch.size_mm,
+        volume_ml=round(float(weight.sum() * np.prod(canvas.spacing_mm)) / 1000, 3),
+        air_ml=round(air, 3),
+        pleural_gap_mm=round(gap, 1),
+        contrast_hu=round(hu - before, 1),
+        lobe=lungs.lobe_name(patch.ijk),
+    )
+
+
+def _ragged(depth: Field, size: float) -> Field:
+    return depth * np.float32(0.5 if size < 16 else 0.3)
+
+
+def _patch(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, size: float, *, halo: bool) -> _Patch:
     radius = size / 2
     near = max(4.0, 0.55 * radius)
     ijk = lungs.pick(rng, (lungs.depth_mm > near - 4) & (lungs.depth_mm < near + 8) & (lungs.height < 0.85))
@@ -77,28 +145,9 @@ def _consolidation(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, size:
     depth = body_depth(rng, axes, centre, radius, rough=0.2, stretch=stretch, grain=1.0)
     # Acini at the border: it is ill-defined, but for the fissures.
     depth = depth + min(2.5, 0.12 * radius) * fractal(rng, axes, 8.0, octaves=3)
-    whole = canvas.hu[box]
-    before = float(np.mean(whole[whole < -600])) if (whole < -600).any() else -870.0
-    hu = rng.uniform(22, 46)
-    if halo:
-        haze = smooth_step(pool(depth, fine), -HALO_MM, 0) * soft_lung(canvas, box, lobe)
-        canvas.add(box, haze * np.float32(0.28) * np.clip(hu - whole, 0, None))
-    ragged = depth * np.float32(0.5 if size < 16 else 0.3)
-    texture = pool(np.asarray(hu + 7 * fractal(rng, axes, 9.0), np.float32), fine)
-    weight = paint(canvas, box, fine, ragged, texture, lung=soft_lung(canvas, box, lobe))
-    air = _air(canvas, rng, lungs, ijk, radius) if size > 16 else 0.0
-    gap = float(lungs.depth_mm[lungs.at(ijk)]) - radius
-    return canvas.place(
-        ijk,
-        "consolidation",
-        size,
-        volume_ml=round(float(weight.sum() * np.prod(canvas.spacing_mm)) / 1000, 3),
-        air_ml=round(air, 3),
-        pleural_gap_mm=round(gap, 1),
-        contrast_hu=round(hu - before, 1),
-        cnr=round((hu - before) / NOISE_SD_HU, 2),
-        lobe=lungs.lobe_name(ijk),
-    )
+    lung = soft_lung(canvas, box, lobe)
+    found = pool(inside(_ragged(depth, size)), fine) * lung
+    return _Patch(ijk, box, fine, depth, lung, widest_mm(canvas, found))
 
 
 def _air(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, ijk: Point, radius: float) -> float:
@@ -150,9 +199,7 @@ def _fat_pad(canvas: Canvas, rng: np.random.Generator, lungs: Lungs) -> Place:
     texture = pool(np.asarray(hu + 9 * fractal(rng, axes, 8.0), np.float32), fine)
     weight = paint(canvas, box, fine, depth, texture, lung=soft_lung(canvas, box, rim_steps=WIDE_RIM, rim_hu=hu))
     canvas.organs[box][weight > 0.5] = ORGANS["fat"]
-    return canvas.place(
-        ijk, "fat pad at the heart", 2 * radius, hu=round(hu, 1), cnr=round((hu + 870) / NOISE_SD_HU, 2)
-    )
+    return canvas.place(ijk, "fat pad at the heart", 2 * radius, hu=round(hu, 1))
 
 
 def _hump(canvas: Canvas, rng: np.random.Generator, lungs: Lungs) -> Place:
@@ -181,5 +228,4 @@ def _hump(canvas: Canvas, rng: np.random.Generator, lungs: Lungs) -> Place:
         "hump of the diaphragm",
         2 * np.sqrt(rise * (2 * radius - rise)),
         hu=round(hu, 1),
-        cnr=round((hu + 870) / NOISE_SD_HU, 2),
     )

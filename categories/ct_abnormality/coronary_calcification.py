@@ -43,8 +43,8 @@ def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
 
 def lookalike(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
     """Draw calcium of the mitral annulus, the aortic valve or the pericardium; the arteries are free."""
-    del states
-    _grooves(canvas, rng)
+    if states.get("coronary_calcification") != "present":
+        _grooves(canvas, rng)
     kinds = [
         str(kind)
         for kind in rng.choice(["mitral", "aortic valve", "pericardium"], int(rng.choice([1, 2])), replace=False)

@@ -26,6 +26,7 @@ from categories.ct_abnormality import (
     septal_thickening,
 )
 from categories.ct_abnormality.canvas import Canvas, Facts, Insert, States
+from categories.ct_abnormality.visibility import contrast_hu, noise_hu
 from categories.draw import Draw
 
 
@@ -58,6 +59,8 @@ ORDER: dict[str, ModuleType] = {
     "medical_material": medical_material,
 }
 """Drawn from first to last: what takes room comes first, what is laid over all comes last."""
+BODILY = ("cardiomegaly",)
+"""Not drawn on the canvas but the patient's build: no scan without it to compare with."""
 FINDINGS = {key: Finding(module.present, module.lookalike, module.grey) for key, module in ORDER.items()}
 
 
@@ -69,11 +72,20 @@ def draw_body(draw: Draw, states: States) -> Body:
 
 
 def insert_all(canvas: Canvas, draw: Draw, states: States) -> dict[str, Facts]:
-    """Draw all findings, each in its state and with numbers of its own; return what was drawn."""
+    """Draw all findings, each in its state and with numbers of its own; return what was drawn.
+
+    A finding has its look-alike beside it: a scored label has one whether it is yes or no.
+    """
     facts = {}
+    noise = noise_hu(canvas, draw)
     for key, finding in FINDINGS.items():
         insert: Insert = getattr(finding, states[key])
+        before = canvas.hu.copy() if states[key] == "present" else canvas.hu
         facts[key] = insert(canvas, _rng(draw, key), states)
+        if states[key] == "present":
+            if key not in BODILY:
+                facts[key]["cnr"] = round(contrast_hu(before, canvas.hu) / noise, 2)
+            facts[key]["beside"] = finding.lookalike(canvas, _rng(draw, key, "beside"), states)
     return facts
 
 

@@ -25,8 +25,8 @@ from categories.ct_abnormality.lungs import Lungs, lobe_map
 Point = NDArray[np.float64]
 Place = dict[str, Any]
 """An entry of ``Facts["places"]``, see ``Canvas.place``."""
-NOISE_SD_HU = 25.0
-"""Of aerated lung in the scan, voxel by voxel between the vessels: what a contrast is compared with."""
+AIRLESS_HU, FILLED_HU = (20.0, 60.0), (10.0, 60.0)
+"""Of collapsed and of consolidated lung without contrast medium: density tells neither from the other."""
 FAR_MM = 1e4
 RIM = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], bool)[:, :, None]
 RIM_HU = -90.0
@@ -186,3 +186,14 @@ def paint(canvas: Canvas, box: Box, fine: Fine, depth: Field, hu: float | Field,
     canvas.put(box, weight, hu)
     canvas.occupy(box, weight > 0.3)
     return weight
+
+
+def solid_texture(rng: np.random.Generator, axes: Axes, fine: Fine, hu: float) -> Field:
+    """Return airless lung of about this density, uneven as blood and secretions make it, per voxel."""
+    return pool(np.asarray(hu + 7 * fractal(rng, axes, 9.0), np.float32), fine)
+
+
+def widest_mm(canvas: Canvas, weight: NDArray[np.floating]) -> float:
+    """Return the diameter of a disc as large as the largest axial section of a finding, by its weight per voxel."""
+    largest = int((weight > 0.5).sum((0, 1)).max(initial=0))
+    return 2 * float(np.sqrt(largest * canvas.spacing_mm[0] * canvas.spacing_mm[1] / np.pi))

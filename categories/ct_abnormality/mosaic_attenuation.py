@@ -8,12 +8,11 @@ from scipy import ndimage
 
 from categories.ct_abnormality.canvas import Canvas, Facts, States
 from categories.ct_abnormality.lung_gravity import back_mm
-from categories.ct_abnormality.lung_strokes import NOISE_SD_HU
 from categories.ct_abnormality.lung_texture import Field, fractal, lobule_seeds, lobules, smooth_step, upsample
 from categories.ct_abnormality.lungs import Lungs, airy, lobe_map, survey
 
 YES_PERCENT, GREY_PERCENT = (27.0, 50.0), (8.0, 15.0)
-YES_HU, GREY_HU = (72.0, 110.0), (60.0, 80.0)
+YES_HU, GREY_HU = (92.0, 120.0), (60.0, 80.0)
 MAP_MM = 2.2
 """Pitch of the map of lobules."""
 LOBULE_MM = 17.0
@@ -22,7 +21,7 @@ THINNING = 0.55
 
 
 def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
-    """Leave 27 to 50 % of the lung dark in a patchwork, 72 to 110 HU below the rest."""
+    """Leave 27 to 50 % of the lung dark in a patchwork, 92 to 120 HU below the rest."""
     del states
     facts = _patchwork(canvas, rng, float(rng.uniform(*YES_PERCENT)), float(rng.uniform(*YES_HU)))
     facts["signs"] = ["lobular borders", "thin vessels where it is dark"]
@@ -125,5 +124,4 @@ def _patchwork(canvas: Canvas, rng: np.random.Generator, percent: float, contras
         "places": [],
         "signs": ["lobular borders"],
         "contrast_hu": round(contrast, 1),
-        "cnr": round(contrast / NOISE_SD_HU, 2),
     }

@@ -4,7 +4,6 @@ import numpy as np
 
 from categories.ct_abnormality.canvas import Canvas, Facts, States
 from categories.ct_abnormality.lung_strokes import (
-    NOISE_SD_HU,
     Place,
     Point,
     bend,
@@ -42,7 +41,6 @@ def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
         "unit": "mm",
         "places": places,
         "signs": sorted({"rounded body off the vessels", *signs}),
-        "cnr": places[0]["cnr"],
     }
 
 
@@ -51,7 +49,7 @@ def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
     del states
     diameter = float(rng.uniform(*GREY_MM))
     place, signs = _nodule(canvas, rng, survey(canvas), diameter)
-    return {"measure": round(diameter, 2), "unit": "mm", "places": [place], "signs": signs, "cnr": place["cnr"]}
+    return {"measure": round(diameter, 2), "unit": "mm", "places": [place], "signs": signs}
 
 
 def lookalike(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
@@ -95,7 +93,6 @@ def _nodule(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, diameter: fl
         diameter,
         volume_ml=round(volume / 1000, 3),
         contrast_hu=round(contrast, 1),
-        cnr=round(contrast / NOISE_SD_HU, 2),
         lobe=lungs.lobe_name(ijk),
     ), signs
 
@@ -169,4 +166,4 @@ def _upright_vessel(canvas: Canvas, rng: np.random.Generator, lungs: Lungs) -> P
     hu = float(rng.uniform(25, 50))
     box, weight = strand(canvas, line, [float(r) for r in radii[: len(line)]], hu)
     canvas.occupy(box, weight > 0.3)
-    return canvas.place(ijk, "vessel end-on", 2 * radius, cnr=round((hu + 870) / NOISE_SD_HU, 2))
+    return canvas.place(ijk, "vessel end-on", 2 * radius)

@@ -4,7 +4,7 @@ import numpy as np
 
 from categories.ct_abnormality.canvas import Canvas, Facts, States
 from categories.ct_abnormality.lung_bronchi import Route, beside, draw_artery, draw_bronchus, mark, routes, smooth
-from categories.ct_abnormality.lung_strokes import NOISE_SD_HU, Place, around, polyline_depth, to_ijk
+from categories.ct_abnormality.lung_strokes import Place, around, polyline_depth, to_ijk
 from categories.ct_abnormality.lung_texture import fine_axes, smooth_step
 from categories.ct_abnormality.lungs import lobe_map, survey
 
@@ -50,8 +50,7 @@ def lookalike(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts
 
 
 def _facts(places: list[Place], signs: list[str]) -> Facts:
-    cnr = round(700 / NOISE_SD_HU, 2)
-    return {"measure": float(len(places)), "unit": "bronchi", "places": places, "signs": signs, "cnr": cnr}
+    return {"measure": float(len(places)), "unit": "bronchi", "places": places, "signs": signs}
 
 
 def _wall(lumen: float, share: float) -> float:

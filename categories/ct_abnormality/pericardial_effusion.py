@@ -21,15 +21,11 @@ BAG_MM, BAG_HU = 1.3, 38.0
 
 
 def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
-    """Draw an effusion with its superior recess and the pericardium outside it."""
+    """Draw an effusion and the pericardium outside it."""
     del states
     low, high = PRESENT_MM
     facts = _shell(canvas, rng, float(low * (high / low) ** rng.random()), float(rng.uniform(*FLUID_HU)))
-    recess = _recess(canvas, rng, float(rng.uniform(7.0, 11.0)), facts["hu"])
-    return facts | {
-        "places": facts["places"] + recess,
-        "signs": ["dependent layer of uneven depth", "pericardium outside it", "fluid in the superior recess"],
-    }
+    return facts | {"signs": ["dependent layer of uneven depth", "pericardium outside it"]}
 
 
 def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
@@ -39,13 +35,14 @@ def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
 
 
 def lookalike(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
-    """Draw abundant pericardial fat, or a physiological film with a recess that is easily seen."""
-    del states
+    """Draw abundant pericardial fat, or a recess that is easily seen, and a physiological film if there is no more."""
     if rng.random() < 0.55:
         facts = _shell(canvas, rng, float(rng.uniform(*FAT_MM)), float(rng.uniform(-108, -92)))
         return facts | {"measure": 0.0, "kind": "fat", "signs": ["shell of fat"]}
-    film = float(rng.uniform(*FILM_MM))
-    facts = _shell(canvas, rng, film, float(rng.uniform(*FLUID_HU)))
+    film = float(rng.uniform(*FILM_MM)), float(rng.uniform(*FLUID_HU))
+    facts = {"measure": 0.0, "unit": "mm", "places": []}
+    if states.get("pericardial_effusion") != "present":
+        facts = _shell(canvas, rng, *film)
     recess = _recess(canvas, rng, float(rng.uniform(8.0, 13.0)), float(rng.uniform(4, 16)))
     return facts | {"places": facts["places"] + recess, "kind": "recess", "signs": ["film", "superior aortic recess"]}
 
@@ -71,7 +68,7 @@ def _shell(canvas: Canvas, rng: np.random.Generator, thick_mm: float, hu: float)
     fatty = view.spread(ndimage.gaussian_filter(view.hu, (1.0, 1.0, 0.4)), box)
     heart = canvas.organs[box] == ORGANS["heart"]  # its mask has steps: the border is where the smoothed distance is 0
     free = np.maximum(smooth_step(fatty, 18.0, -22.0), heart | _is_lung(canvas, box))
-    room = (heart | soft(canvas, box)) * free
+    room = (heart | soft(canvas, box)) * free * ~canvas.occupied[box]
     fine, apart = view.spread(depth, box), view.spread(beyond, box)
     alpha = inside(fine, 1.0) * np.maximum(smooth_step(apart, -0.9, 0.9), _is_lung(canvas, box)) * room
     if hu > 0:

@@ -12,12 +12,11 @@ from scipy import ndimage
 from categories.chest.labels import LEFT_LUNG, LOBES, RIGHT_LUNG, where
 from categories.ct_abnormality.canvas import Box, Canvas, Facts, States
 from categories.ct_abnormality.heart_shapes import FAR_MM, Coarse, coarse, extent
+from categories.ct_abnormality.lung_strokes import AIRLESS_HU
 from categories.ct_abnormality.lung_texture import Field, fractal, inside, smooth_step
 
 FLUID_HU = (2.0, 22.0)
 PRESENT_MM, GREY_MM = (15.0, 70.0), (4.8, 8.0)
-COLLAPSE_HU = 42.0
-"""Of airless lung beside the fluid, without contrast medium."""
 RIM_MM = 2.5
 """The lung's mask ends short of the wall; what is nearly air between them is filled as well."""
 
@@ -80,7 +79,8 @@ def layer(canvas: Canvas, rng: np.random.Generator, space: Cavity, thick_mm: flo
     fine = space.view.spread(depth, box)
     room = _room(canvas, box, space)
     hu = float(rng.uniform(*FLUID_HU))
-    _compress(canvas, box, space.view.spread(level_depth, box), room, collapse_mm)
+    airless = float(rng.uniform(*AIRLESS_HU))
+    _compress(canvas, box, space.view.spread(level_depth, box), room, collapse_mm, airless)
     alpha = inside(fine, 1.2) * room
     canvas.put(box, alpha, hu)
     canvas.occupy(box, alpha > 0.3)
@@ -112,13 +112,13 @@ def _room(canvas: Canvas, box: Box, space: Cavity) -> Field:
     return np.asarray(lung | wide | shared, np.float32)
 
 
-def _compress(canvas: Canvas, box: Box, depth: Field, room: Field, collapse_mm: float) -> None:
+def _compress(canvas: Canvas, box: Box, depth: Field, room: Field, collapse_mm: float, airless_hu: float) -> None:
     """Make the lung next to the fluid denser, and airless over ``collapse_mm``."""
     here = canvas.hu[box]
     share = 0.16 * smooth_step(depth, -16.0, 0.0)
     if collapse_mm > 0:
         share = np.maximum(share, smooth_step(depth, -1.35 * collapse_mm, -0.85 * collapse_mm))
-    canvas.put(box, share * room * (here < COLLAPSE_HU), COLLAPSE_HU)
+    canvas.put(box, share * room * (here < airless_hu), airless_hu)
 
 
 def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
@@ -175,7 +175,8 @@ def lookalike(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts
 
 def _plaques(canvas: Canvas, rng: np.random.Generator, space: Cavity, *, fat: bool) -> list[Facts]:
     axes = space.view.axes
-    outer = _lateral_wall(space)
+    taken = canvas.occupied[space.view.box][tuple(slice(None, None, step) for step in space.view.step)]
+    outer = _lateral_wall(space) & ~taken
     spots = np.argwhere(outer & (space.height > 0.15) & (space.height < 0.62))
     places: list[Facts] = []
     for _ in range(1 if fat else int(rng.integers(1, 4))):
@@ -191,7 +192,7 @@ def _plaques(canvas: Canvas, rng: np.random.Generator, space: Cavity, *, fat: bo
         box = space.view.bounds((away < 1.1) & (space.wall > -4) & (space.wall < thick + 4))
         if box is None:
             continue
-        alpha = inside(space.view.spread(depth, box), 1.2) * _room(canvas, box, space)
+        alpha = inside(space.view.spread(depth, box), 1.2) * _room(canvas, box, space) * ~canvas.occupied[box]
         hu = float(rng.uniform(-108, -92) if fat else rng.uniform(42, 62))
         canvas.put(box, alpha, hu)
         if not fat and rng.random() < 0.5:

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from categories.ct_abnormality.canvas import Box, Canvas, Facts, States
-from categories.ct_abnormality.lung_strokes import NOISE_SD_HU, Place, Point, bend, direction, strand, to_mm
+from categories.ct_abnormality.lung_strokes import Place, Point, bend, direction, strand, to_mm
 from categories.ct_abnormality.lung_texture import Axes, Field, fractal, lobule_seeds, lobules, smooth_step
 from categories.ct_abnormality.lungs import Lungs, lobe_map, survey
 
@@ -27,7 +27,7 @@ def present(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
         places.append(_region(canvas, rng, lungs, side, radius=float(rng.uniform(34, 48)), limit=None))
     most = max(int(place["septa"]) for place in places)
     signs = ["lines that meet the pleura", "polygons", "thick fissure or pleura"]
-    return {"measure": float(most), "unit": "septa", "places": places, "signs": signs, "cnr": places[0]["cnr"]}
+    return {"measure": float(most), "unit": "septa", "places": places, "signs": signs}
 
 
 def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
@@ -42,7 +42,6 @@ def grey(canvas: Canvas, rng: np.random.Generator, states: States) -> Facts:
         "unit": "septa",
         "places": [place],
         "signs": ["few lines"],
-        "cnr": place["cnr"],
     }
 
 
@@ -74,7 +73,7 @@ def _twig(canvas: Canvas, rng: np.random.Generator, lungs: Lungs, ijk: Point) ->
         turn = direction(rng) * np.array([1, 1, 0.3])
         end = fork + (0.7 * flat + 0.7 * turn) * length * rng.uniform(0.3, 0.5)
         strand(canvas, bend(rng, fork, end, 0.08, 2), [0.75, 0.6, 0.3], hu)
-    return canvas.place(ijk, "peripheral vein", length, cnr=round((hu + 870) * 0.6 / NOISE_SD_HU, 2))
+    return canvas.place(ijk, "peripheral vein", length)
 
 
 def _region(
@@ -111,9 +110,8 @@ def _region(
         weight = np.maximum(weight, 0.8 * near * _fissures(lobe))
     weight = ndimage.gaussian_filter(np.asarray(weight, np.float32), (0.6, 0.6, 0)) * np.float32(rng.uniform(0.6, 0.85))
     canvas.put(box, np.where(canvas.hu[box] < SEPTUM_HU, weight, 0), SEPTUM_HU)
-    contrast = float(weight.max()) * (SEPTUM_HU + 870)
     seen = int(((area > VISIBLE_MM2) & kept).sum())
-    return canvas.place(ijk, "thick septa", 2 * radius, septa=seen, cnr=round(contrast / NOISE_SD_HU, 2))
+    return canvas.place(ijk, "thick septa", 2 * radius, septa=seen)
 
 
 def _near(rng: np.random.Generator, lungs: Lungs, box: Box, axes: Axes, centre: Point, radius: float) -> Field:

@@ -11,6 +11,7 @@ from categories.chest.patient import Sex, draw_patient
 from categories.ct_abnormality.canvas import Facts, States, open_canvas
 from categories.ct_abnormality.findings import draw_body, insert_all
 from categories.ct_abnormality.labels import LABELS, draw_states
+from categories.ct_abnormality.visibility import GATE
 from categories.ct_abnormality.writing import write_nifti, write_series
 from categories.draw import Draw
 
@@ -50,15 +51,22 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path) -> None:  
 
 
 def entry(key: str, states: States, facts: Facts, image: Image) -> dict[str, Any]:
-    """Return the gold of one label; ``voxel`` of a place is its position in the volume that is handed out."""
+    """Return the gold of one label; ``voxel`` of a place is its position in the volume that is handed out.
+
+    A finding below ``GATE`` is not scored.
+    """
+    plain = states[key] != "present" or facts.get("cnr", GATE) >= GATE
+    state = states[key] if plain else "grey"
+    shown = {"state": state, **_with_voxels(facts, image)}
+    if "beside" in facts:
+        shown["beside"] = _with_voxels(facts["beside"], image)
+    return {"label": LABELS[key], "scored": state != "grey", "answer": ANSWERS[state], "facts": shown}
+
+
+def _with_voxels(facts: Facts, image: Image) -> Facts:
     inverse = np.linalg.inv(image.affine)
     places = []
     for place in facts["places"]:
         voxel = inverse[:3, :3] @ np.array(place["ras_mm"]) + inverse[:3, 3]
         places.append({**place, "voxel": [round(float(value), 1) for value in voxel]})
-    return {
-        "label": LABELS[key],
-        "scored": states[key] != "grey",
-        "answer": ANSWERS[states[key]],
-        "facts": {"state": states[key], **facts, "places": places},
-    }
+    return {**facts, "places": places}

@@ -1,13 +1,12 @@
 """Patients for tests of what is drawn in mediastinum, pleura and vessels."""
 
 from functools import cache, lru_cache
-from importlib import import_module
 
 import numpy as np
+from ct_findings import draw_on
 
 from categories.assets import asset_of, assets_folder, make_ready
 from categories.chest.patient import Body, draw_patient
-from categories.ct_abnormality.canvas import open_canvas
 from categories.draw import Draw
 from runners.cache import default_cache
 
@@ -26,21 +25,12 @@ def patient(number, ratio=None):
 @lru_cache(24)
 def drawn(key, kind, seed, **states):
     """Return (canvas, HU before, facts) of one form of a finding."""
-    canvas = open_canvas(patient(seed % 3), np.random.default_rng(1))
-    before = canvas.hu.copy()
-    module = import_module(f"categories.ct_abnormality.{key}")
-    facts = getattr(module, kind)(canvas, np.random.default_rng(seed), {"atelectasis": "lookalike", **states})
-    return canvas, before, facts
+    return draw_on(patient(seed % 3), key, kind, seed, {"atelectasis": "lookalike", **states})
 
 
 def noisy(canvas):
     """Return the volume with a scanner's noise on it, so that a detector reads what a reader would."""
     return canvas.hu + np.random.default_rng(3).normal(0, NOISE_HU, canvas.hu.shape)
-
-
-def ml(canvas, mask):
-    """Return the volume of a mask, mL."""
-    return float(mask.sum()) * float(np.prod(canvas.spacing_mm)) / 1000
 
 
 def ras_of(canvas, mask):

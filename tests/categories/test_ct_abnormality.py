@@ -10,10 +10,10 @@ import nibabel
 import numpy as np
 import pydicom
 import pytest
+from ct_findings import definitions
 from guarded import PRIVATE_SEEDS
 
 from categories.catalog import find_task
-from categories.ct_abnormality import synthetic
 from categories.ct_abnormality.figure import draw_figure, read_scan
 from categories.ct_abnormality.findings import FINDINGS, ORDER
 from categories.ct_abnormality.labels import KEYS, LABELS
@@ -23,18 +23,6 @@ from verifiers_hidden.ct_abnormality import LABELS as JUDGED
 CASES = tuple(find_task("ct_abnormality/scan_01").category.cases)
 NIFTI, DICOM = "ct_abnormality/scan_01", "ct_abnormality/scan_03"
 AFFINE = np.array([[-0.7, 0, 0, 100.5], [0, 0.71, 0, -120], [0, 0, 1.1, -300], [0, 0, 0, 1]])
-
-
-def definitions() -> dict[str, tuple[float, float]]:
-    """Return label -> (yes from, no up to) as the agent reads them."""
-    rows = re.findall(
-        r"^\| (\w[^|]*) \| [^|]* \| ([^|]*) \| ([^|]*) \|$", synthetic.DEFINITIONS.read_text(), re.MULTILINE
-    )
-    return {label: (number(yes), number(no)) for label, yes, no in rows if label != "label"}
-
-
-def number(cell: str) -> float:
-    return 0.0 if cell == "none at all" else float(re.match(r"[\d.]+", cell).group())
 
 
 def gold_of(draw) -> dict:

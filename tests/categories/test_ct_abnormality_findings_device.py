@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from ct_heart_patients import drawn, ml, patient
+from ct_findings import ml
+from ct_heart_patients import drawn, patient
 from scipy import ndimage
 
 from categories.chest.labels import BONES, LEFT_LUNG, RIGHT_LUNG, where

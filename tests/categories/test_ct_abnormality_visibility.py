@@ -1,0 +1,82 @@
+"""What is scored can be seen, and a look-alike beside it tells nothing."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ct_draws import draw_of
+from ct_findings import draw_on
+from ct_small_thorax import thorax
+from scipy import ndimage
+
+from categories.catalog import find_task
+from categories.chest.labels import LOBES, where
+from categories.ct_abnormality import mosaic_attenuation, opacity, synthetic
+from categories.ct_abnormality.canvas import open_canvas
+from categories.ct_abnormality.findings import BODILY
+from categories.ct_abnormality.lung_gravity import dependent_density
+from categories.ct_abnormality.lungs import survey
+from categories.ct_abnormality.visibility import GATE, contrast_hu
+
+CASES = tuple(find_task("ct_abnormality/scan_01").category.cases)
+DEFINED_HU = 100
+"""Of ground-glass above the lung around it, by the definition."""
+
+
+def test_contrast_is_the_change_and_not_what_hardly_changes() -> None:
+    before = np.zeros((20, 20, 20), np.float32)
+    after = before.copy()
+    after[:4] += 5
+    assert contrast_hu(before, after) == 0
+    after[5:9, 5:9, 5:9] -= 120
+    after[9, 5:9, 5:9] += 30
+    assert contrast_hu(before, after) == pytest.approx(120)
+
+
+@pytest.mark.parametrize("seed", ["0", "a private seed"])
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_scored_is_seen_and_has_a_look_alike(case: str, seed: str, stage) -> None:
+    gold = json.loads((stage(f"ct_abnormality/{case}", seed).gold / "labels.json").read_text())
+    for entry in gold["labels"]:
+        facts = entry["facts"]
+        if entry["answer"] == "yes":
+            assert facts["beside"]["signs"], entry["label"]
+            assert entry["label"] == "Cardiomegaly" or facts["cnr"] >= GATE, entry
+        assert "beside" not in facts or facts["state"] != "lookalike"
+
+
+def test_a_finding_below_the_gate_is_not_scored(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(synthetic, "GATE", 1e6)
+    for name in ("public", "gold", "workspace"):
+        (tmp_path / name).mkdir()
+    draw = draw_of("scan_01", "a private seed")
+    synthetic.prepare(draw, public=tmp_path / "public", gold=tmp_path / "gold", workspace=tmp_path / "workspace")
+    labels = json.loads((tmp_path / "gold" / "labels.json").read_text())["labels"]
+    assert BODILY == ("cardiomegaly",)
+    assert not [entry for entry in labels if entry["answer"] == "yes" and entry["label"] != "Cardiomegaly"]
+    assert sum(entry["scored"] for entry in labels) < 12
+
+
+@pytest.mark.parametrize("later", ["nothing", "mosaic", "expiration", "gravity"])
+@pytest.mark.parametrize("seed", range(3))
+def test_haze_keeps_its_contrast_beside_what_is_drawn_later(later: str, seed: int) -> None:
+    canvas, before, _ = draw_on(thorax(), "opacity", "present", seed, {})
+    hazy = canvas.hu - before > 0.6 * (canvas.hu - before).max()
+    rng = np.random.default_rng(seed)
+    if later == "mosaic":
+        mosaic_attenuation.present(canvas, rng, {})
+    elif later == "expiration":
+        mosaic_attenuation.lookalike(canvas, rng, {})
+    elif later == "gravity":
+        dependent_density(canvas, rng, survey(canvas), 200.0, 30.0)
+    near = ndimage.binary_dilation(hazy, iterations=12) & ~ndimage.binary_dilation(canvas.occupied, iterations=4)
+    lung = near & where(canvas.organs, LOBES) & (before < -800)
+    assert np.median(canvas.hu[hazy & (before < -800)]) - np.median(canvas.hu[lung]) > DEFINED_HU
+
+
+def test_the_faintest_haze_is_seen_in_the_noisiest_scan() -> None:
+    canvas = open_canvas(thorax(), np.random.default_rng(1))
+    before = canvas.hu.copy()
+    opacity._haze(canvas, np.random.default_rng(0), survey(canvas), 30.0, opacity.YES_HU[0])
+    assert contrast_hu(before, canvas.hu) / 30 > 1.5 * GATE
