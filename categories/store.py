@@ -1,16 +1,19 @@
-"""The cache of staged draws: what is in it, and how it is kept within bounds."""
+"""The cache of staged draws and derived assets: what is in it, and how it is kept within bounds."""
 
 import fcntl
 import json
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from categories.assets import Asset, assets_folder, derived_folders, discard
+
 
 @dataclass(frozen=True)
 class Entry:
-    """One staged draw."""
+    """One staged draw, or what was derived from one asset."""
 
     folder: Path
     about: str
@@ -26,12 +29,33 @@ def entries(cache: Path) -> list[Entry]:
         folder = document.parent
         try:
             about = str(json.loads(document.read_text(encoding="utf-8"))["about"])
-            size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-            used_at = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+            found.append(_entry(folder, about))
         except FileNotFoundError:
             continue  # evicted by another process meanwhile
-        found.append(Entry(folder=folder, about=about, size_bytes=size, used_at=used_at))
     return sorted(found, key=lambda entry: entry.used_at, reverse=True)
+
+
+def _entry(folder: Path, about: str) -> Entry:
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return Entry(folder, about, size, datetime.fromtimestamp(folder.stat().st_mtime, UTC))
+
+
+def derived_entries(cache: Path, assets: Iterable[Asset]) -> list[Entry]:
+    """Return what was derived from assets; what no generator uses any more says so."""
+    found = derived_folders(assets_folder(cache), assets)
+    return [
+        _entry(folder, f"asset: {asset.title}" + ("" if used else ", no longer used")) for asset, folder, used in found
+    ]
+
+
+def prune_derived(cache: Path, assets: Iterable[Asset]) -> list[Entry]:
+    """Remove what was derived from assets and is no longer used. Return what was removed."""
+    removed = []
+    for asset, folder, used in list(derived_folders(assets_folder(cache), assets)):
+        entry = _entry(folder, f"asset: {asset.title}")
+        if not used and discard(asset, folder):
+            removed.append(entry)
+    return removed
 
 
 def prune(cache: Path, keep_bytes: int) -> list[Entry]:

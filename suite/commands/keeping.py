@@ -26,7 +26,7 @@ def clean(
 
 @cache_app.command("ls")
 def cache_list(json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False) -> None:
-    """List the prepared draws, the latest used first."""
+    """List the prepared draws, the latest used first, and what was derived from assets."""
     raise typer.Exit(load("suite.keeping:cache_list")(as_json=json))
 
 
@@ -36,7 +36,7 @@ def cache_prune(
         float, typer.Option("--keep-gb", min=0, help="Evict the longest unused until this much is left.")
     ] = 0.0,
 ) -> None:
-    """Evict prepared draws that are not in use."""
+    """Evict prepared draws that are not in use, and derived assets that no generator uses any more."""
     raise typer.Exit(load("suite.keeping:cache_prune")(keep_gb))
 
 
