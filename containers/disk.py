@@ -37,10 +37,14 @@ crash, and making it takes milliseconds."""
 DROP = r"""
 set -eu
 if mountpoint -q "$1"; then umount "$1" 2>/dev/null || umount -l "$1"; fi
-if test -e "$1.img"; then losetup -nO NAME -j "$1.img" | while read -r device; do losetup -d "$device"; done; fi
+devices() { losetup -nO NAME -j "$1.img"; }
+if test -e "$1.img"; then
+    devices "$1" | while read -r device; do losetup -d "$device" || test -z "$(devices "$1")"; done
+fi
 rm -rf --one-file-system "$1" "$1.img"
 """
-"""Argument: mount point. Lazily where something still looks at it; right for a disk in any state and a plain folder."""
+"""Argument: mount point. Lazily where something still looks at it; right for a disk in any state and a plain folder.
+The kernel detaches an unmounted device by itself, a moment later: one that went meanwhile is no error."""
 
 Shell = Callable[[str, tuple[str, ...]], None]
 """Runs a script with arguments as root in the host's mount namespace; raises ``EngineError``."""

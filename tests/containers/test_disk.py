@@ -1,6 +1,7 @@
 """Disks of a limited size, in each of their modes."""
 
 import os
+import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -77,6 +78,25 @@ def test_reaping_of_whatever_is_left(tmp_path):
     assert reap_disks(tmp_path) == 4
     assert not mounts_under(tmp_path) and not loops_under(tmp_path) and list(tmp_path.iterdir()) == []
     whole.close()
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("really", [True, False])
+def test_a_device_that_went_by_itself_is_no_error(tmp_path, monkeypatch, really):
+    folder, tools = tmp_path / "run", tmp_path / "bin"
+    folder.mkdir()
+    tools.mkdir()
+    (folder / "a.img").write_bytes(bytes(1_000_000))
+    subprocess.run(["losetup", "-f", str(folder / "a.img")], check=True)
+    real = shutil.which("losetup")
+    detach = f'{real} "$@"; exit 1' if really else "exit 1"
+    (tools / "losetup").write_text(f'#!/bin/sh\nif test "$1" = -d; then {detach}; fi\nexec {real} "$@"\n')
+    (tools / "losetup").chmod(0o755)
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+        assert reap_disks(folder) == int(really)
+    reap_disks(folder)
+    assert not loops_under(folder)
 
 
 def test_watched(tmp_path):
