@@ -9,11 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from categories.catalog import load_category
+from categories.catalog import ROOT, load_category
 from categories.draw import Draw
 from categories.sources.errors import SourceError
 from categories.sources.settings import Settings
 from categories.sources.shelf import Shelf
+from categories.sources.spec import find_source
 
 
 def main() -> None:
@@ -27,10 +28,23 @@ def main() -> None:
     except SourceError as error:
         sys.exit(str(error))
     except Exception as error:  # noqa: BLE001 (messages of parsers quote what they read: records of real people)
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        sys.exit(
-            f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}; its message may quote data"
-        )
+        sys.exit(_told_without_data(error, Path(words["folder"])))
+
+
+def _told_without_data(error: Exception, folder: Path) -> str:
+    """Return type and way of an error through the house, and what next."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).is_relative_to(ROOT) and Path(frame.filename).name != "worker.py"
+    ]
+    way = " > ".join(f"{Path(frame.filename).name}, line {frame.lineno}" for frame in frames)
+    pages = ", ".join(find_source(name).agreement for name in load_category(folder).clinical_sources)
+    return (
+        f"{type(error).__name__} at {way}. Its message is not shown: it may quote records. Most likely a file of the "
+        f"source has another form than the published one: compare with {pages}. Else it is a fault of the suite: "
+        f"report this line; it holds no data."
+    )
 
 
 def _prepare(words: dict[str, Any], **sources: Shelf) -> None:

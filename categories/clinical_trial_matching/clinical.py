@@ -9,12 +9,12 @@ from xml.etree import ElementTree as ET
 
 from categories.clinical_trial_matching.pool import SIZES
 from categories.clinical_trial_matching.record import FIRST_NUMBER, LAST_NUMBER
-from categories.clinical_trial_matching.registry import limits_of, rename
+from categories.clinical_trial_matching.registry import SNAPSHOT, limits_of, rename
 from categories.draw import Draw
-from categories.sources.errors import SourceError
 from categories.sources.shelf import Shelf
+from categories.sources.spec import not_as_published
 
-TRACK, SNAPSHOT, AUDIT = "trec_ct_2021", "clinicaltrials_2021", "audited_trials"
+TRACK, AUDIT = "trec_ct_2021", "audited_trials"
 PARTS = [f"ClinicalTrials.2021-04-27.part{number}.zip" for number in range(1, 6)]
 ELIGIBLE, EXCLUDED = 2, 1
 """Grades of the track: 2 eligible, 1 on the topic but excluded, 0 not relevant."""
@@ -47,7 +47,8 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path, sources: S
     paths = sources.members(SNAPSHOT, PARTS, [f"{trial}.xml" for trial in pool.grades])
     lacking = sorted(trial for trial in pool.grades if f"{trial}.xml" not in paths)
     if lacking:
-        raise SourceError(f"{SNAPSHOT}: {len(lacking)} trials of the pool are not in the snapshot, first {lacking[0]}")
+        what = f"lack {len(lacking)} trials of the pool, first {lacking[0]}"
+        raise not_as_published(SNAPSHOT, "the five archives of the snapshot", what)
     names = opaque_numbers(draw, list(pool.grades))
     (public / "trials").mkdir()
     entries = {}
@@ -78,10 +79,10 @@ def read_topic(path: Path, number: str) -> str:
     try:
         root = ET.parse(path).getroot()  # noqa: S314 (expat resolves no external entity and bounds expansion)
     except ET.ParseError as error:
-        raise SourceError(f"{path.name}: is no XML ({error})") from None
+        raise not_as_published(TRACK, path, f"is no XML ({error})") from None
     found = next((topic for topic in root.iter("topic") if topic.get("number") == number), None)
     if found is None:
-        raise SourceError(f"{path.name}: holds no topic {number}")
+        raise not_as_published(TRACK, path, f"holds no topic {number}")
     return " ".join("".join(found.itertext()).split())
 
 
@@ -94,7 +95,7 @@ def read_grades(path: Path, topic: str) -> dict[str, int]:
     rows = (line.split() for line in path.read_text(encoding="utf-8").splitlines())
     grades = {row[2].upper(): int(row[3]) for row in rows if len(row) == 4 and row[0] == topic}
     if not grades:
-        raise SourceError(f"{path.name}: holds no judgement for the topic")
+        raise not_as_published(TRACK, path, f"holds no judgement for topic {topic}")
     return grades
 
 
@@ -116,7 +117,7 @@ def choose_pool(draw: Draw, grades: dict[str, int], audited: tuple[str, ...] | N
     eligible = sorted(trial for trial, grade in grades.items() if grade == ELIGIBLE)
     gold = audited or tuple(sorted(rng.sample(eligible, min(len(eligible), rng.randint(*DRAWN)))))
     if not set(gold) <= set(eligible):
-        raise SourceError(f"{TRACK}: an audited trial was not judged eligible; topics and audit do not belong together")
+        raise not_as_published(TRACK, "qrels2021.txt", "does not call all audited trials eligible")
     others = sorted(trial for trial, grade in grades.items() if grade < ELIGIBLE)
     if draw.scale == "small":
         others = rng.sample(others, min(len(others), SIZES["small"].near))

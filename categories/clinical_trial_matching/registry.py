@@ -5,8 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from categories.sources.errors import SourceError
+from categories.sources.spec import not_as_published
 
+SNAPSHOT = "clinicaltrials_2021"
 NCT = re.compile(r"NCT\d{8}", re.IGNORECASE)
 LEADING_BACK = (
     *("secondary_id", "nct_alias", "org_study_id", "download_date", "link", "reference", "results_reference"),
@@ -29,9 +30,9 @@ def rename(path: Path, new_id: Callable[[str], str]) -> bytes:
     try:
         root = ET.parse(path).getroot()  # noqa: S314 (expat resolves no external entity and bounds expansion)
     except ET.ParseError as error:
-        raise SourceError(f"{path.name}: is no XML ({error})") from None
+        raise not_as_published(SNAPSHOT, path, f"is no XML ({error})") from None
     if root.tag != "clinical_study":
-        raise SourceError(f"{path.name}: is no trial record (<{root.tag}>)")
+        raise not_as_published(SNAPSHOT, path, f"is no trial record (<{root.tag}>)")
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag in (*LEADING_BACK, *PEOPLE):

@@ -10,15 +10,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from categories.ct_abnormality.labels import LABELS
-from categories.ct_abnormality.nifti import read_volume
+from categories.ct_abnormality.nifti import SOURCE, read_volume
 from categories.ct_abnormality.report_gold import State, read_report
 from categories.ct_abnormality.synthetic import DEFINITIONS, STUDY
 from categories.ct_abnormality.writing import write_nifti, write_series
 from categories.draw import Draw
-from categories.sources.errors import SourceError
 from categories.sources.shelf import Shelf
+from categories.sources.spec import not_as_published
 
-SOURCE = "ct_rate"
 REPORTS = "dataset/radiology_text_reports/validation_reports.csv"
 PEOPLE = "dataset/metadata/validation_metadata.csv"
 ANSWERS = {"present": "yes", "absent": "no", "undecided": ""}
@@ -41,7 +40,7 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path, sources: S
     states = read_report(report_of(reports, name))
     answers = {ANSWERS[state] for state in states.values()} - {""}
     if answers != {"yes", "no"}:
-        raise SourceError(f"{name}: its report does not decide labels of both kinds")
+        raise not_as_published(SOURCE, REPORTS, f"does not decide labels of both kinds for the volume of {draw.case}")
     hu, affine = trimmed(draw, *read_volume(volume))
     if draw.scale == "small":
         hu = np.ascontiguousarray(hu[:: SMALL[0], :: SMALL[1], :: SMALL[2]])
@@ -110,9 +109,10 @@ def _row(path: Path, name: str, columns: tuple[str, ...]) -> tuple[str | None, .
     try:
         table = pl.read_csv(path, infer_schema=False).filter(pl.col("VolumeName") == f"{name}.nii.gz").select(columns)
     except pl.exceptions.PolarsError as error:
-        raise SourceError(f"{path.name} has another format ({type(error).__name__})") from None
+        what = f"does not hold the columns VolumeName, {', '.join(columns)} ({type(error).__name__})"
+        raise not_as_published(SOURCE, path, what) from None
     if table.is_empty():
-        raise SourceError(f"{path.name} holds no line for the volume of this case")
+        raise not_as_published(SOURCE, path, "holds no line for the volume of this case")
     found: tuple[str | None, ...] = table.row(0)
     return found
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from categories.sources.errors import SourceError
+from categories.sources.spec import not_as_published
 
+SOURCE = "ct_rate"
 KINDS = {2: "u1", 4: "i2", 8: "i4", 16: "f4", 64: "f8", 256: "i1", 512: "u2", 768: "u4"}
 SIGNS = np.array([-1.0, 1.0, 1.0])
 """Right, front and head grow as the index does; the first axis is handed out towards the left."""
@@ -31,10 +32,10 @@ def read_volume(path: Path) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
         voxels = np.frombuffer(data, kind, int(np.prod(shape)), int(start)).reshape(shape, order="F")
         affine = _affine(data)
     except (OSError, EOFError, zlib.error, struct.error, KeyError, ValueError) as error:
-        raise SourceError(f"{path.name}: is no volume that can be read ({type(error).__name__})") from None
+        raise not_as_published(SOURCE, path, f"is no volume that can be read ({type(error).__name__})") from None
     scaled = voxels * slope + intercept if slope not in (0.0, 1.0) or (slope and intercept) else voxels
     hu = np.clip(np.rint(scaled), -32768, 32767).astype(np.int16)
-    return _turned(hu, affine, path.name)
+    return _turned(hu, affine, path)
 
 
 def _affine(data: bytes) -> NDArray[np.float64]:
@@ -62,7 +63,7 @@ def _affine(data: bytes) -> NDArray[np.float64]:
 
 
 def _turned(
-    hu: NDArray[np.int16], affine: NDArray[np.float64], name: str
+    hu: NDArray[np.int16], affine: NDArray[np.float64], path: Path
 ) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
     """Bring the axes into the order left, front, head."""
     matrix = affine[:3, :3]
@@ -70,7 +71,7 @@ def _turned(
     main = np.array([matrix[axis, order[axis]] for axis in range(3)])
     spacing = np.sqrt((matrix**2).sum(0))[order]
     if sorted(order) != [0, 1, 2] or (np.abs(main) < 0.9 * spacing).any():
-        raise SourceError(f"{name}: its axes are oblique to the patient's")
+        raise not_as_published(SOURCE, path, "has axes that are oblique to the patient's")
     turned = hu.transpose(order)
     origin = affine[:3, 3].copy()
     for axis in range(3):

@@ -10,8 +10,8 @@ from categories.ehr_data_quality.ledger import Ledger
 from categories.ehr_data_quality.synthetic import gold_clusters, inject, write_tables
 from categories.ehr_data_quality.world import TABLES
 from categories.mimic.disguise import disguise
-from categories.sources.errors import SourceError
 from categories.sources.shelf import Shelf
+from categories.sources.spec import not_as_published
 
 SOURCE = "mimic_iv_demo"
 STAMP, DATE, WHOLE, REAL = pl.Datetime("us"), pl.Date, pl.Int64, pl.Float64
@@ -44,7 +44,8 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path, sources: S
     assert isinstance(families, tuple)
     lacking = set(map(str, families)) - {cluster.family for cluster in ledger.clusters}
     if lacking:
-        raise SourceError(f"{draw.case}: no error of {', '.join(sorted(lacking))} found a place in {SOURCE}")
+        what = f"have no place for an error of {', '.join(sorted(lacking))} ({draw.case})"
+        raise not_as_published(SOURCE, "its tables", what)
     ids = write_tables(ledger, draw, public)
     document = {
         "rows": {name: table.height for name, table in ledger.tables.items()},

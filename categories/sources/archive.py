@@ -11,7 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from categories.sources.errors import ChangedError, SourceError
-from categories.sources.fetcher import Fetcher, Remote
+from categories.sources.fetcher import AGAIN, Fetcher, Remote, elsewhere
+from categories.sources.spec import SourceSpec
 
 LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 TAIL = 1 << 20
@@ -76,20 +77,22 @@ class RangeReader(io.RawIOBase):
         return block[start - first : start - first + count]
 
 
-def read_index(fetcher: Fetcher, remote: Remote) -> list[Member]:
-    """Return the members of a remote archive.
+def read_index(fetcher: Fetcher, remote: Remote, source: SourceSpec) -> list[Member]:
+    """Return the members of a remote archive of a source.
 
     Raises:
         SourceError: it is no zip archive, or the source does not say its size.
     """
     if remote.size is None:
-        raise SourceError(f"{remote.url}: the server does not say how large it is, so no part of it can be read")
+        raise SourceError(
+            f"{remote.url}: the server does not say how large it is, so no part of it can be read. {elsewhere(source)}"
+        )
     try:
         with zipfile.ZipFile(io.BufferedReader(RangeReader(fetcher, remote, remote.size), BLOCK)) as archive:
             infos = sorted((i for i in archive.infolist() if not i.is_dir()), key=lambda info: info.header_offset)
             ends = [*(info.header_offset for info in archive.infolist()), archive.start_dir]
     except zipfile.BadZipFile as error:
-        raise SourceError(f"{remote.url}: {error}") from None
+        raise SourceError(f"{remote.url}: is no whole zip archive ({error}). {elsewhere(source)}") from None
     after = sorted(ends)
     stops = dict(pairwise(after))
     return [
@@ -158,7 +161,7 @@ def unpack(part: Path, member: Member, target: Path) -> None:
     with part.open("rb") as raw, fresh.open("wb") as out:
         head = LOCAL_HEADER.unpack(raw.read(LOCAL_HEADER.size))
         if head[0] != b"PK\x03\x04":
-            raise ChangedError(f"{member.name}: no member of the archive lies where its directory says")
+            raise ChangedError(f"{member.name}: no member of the archive lies where its directory says. {AGAIN}")
         raw.seek(head[-2] + head[-1], io.SEEK_CUR)
         inflate = zlib.decompressobj(-zlib.MAX_WBITS) if member.method == zipfile.ZIP_DEFLATED else None
         left = member.packed
@@ -175,6 +178,6 @@ def unpack(part: Path, member: Member, target: Path) -> None:
         crc, size = zlib.crc32(data, crc), size + len(data)
     if (crc, size) != (member.crc, member.size):
         fresh.unlink()
-        raise ChangedError(f"{member.name}: its check sum is not the archive's")
+        raise ChangedError(f"{member.name}: its check sum is not the archive's. {AGAIN}")
     fresh.chmod(0o600)
     fresh.replace(target)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from categories.sources.errors import ChangedError, CutError, NoRoomError
-from categories.sources.fetcher import Fetcher, Remote
+from categories.sources.fetcher import AGAIN, RESUMES, Fetcher, Remote
 from categories.sources.progress import Reporter
 from categories.sources.settings import Manners
 
@@ -65,11 +65,11 @@ def fetch_bytes(
                     have += len(block)
                     report.at(have)
                     if total is not None and have > total:
-                        raise ChangedError(f"{remote.url}: more bytes came than the {total} it said")
+                        raise ChangedError(f"{remote.url}: more bytes came than the {total} it said. {AGAIN}")
                 if total is None:
                     break
                 if have < total:
-                    raise CutError(f"{remote.url}: ended at byte {have} of {total}")
+                    raise CutError(f"{remote.url}: ended at byte {have} of {total}. {RESUMES}")
             except ChangedError:
                 forget_part(target)
                 raise

@@ -17,6 +17,8 @@ from categories.sources.spec import SourceSpec, tasks_of
 from categories.sources.wire import Wire
 
 BLOCK = 1 << 18
+AGAIN = "Nothing of it was kept: try again, and if it stays so, later."
+RESUMES = "What has come is kept: run again, and it is gone on from."
 LINKED = "linked:"
 """Begins a validator that names a file's content, not the answer of the store that sends it."""
 
@@ -117,21 +119,21 @@ class HttpFetcher:
                     if left == 0:
                         return
             except (HTTPError, OSError) as error:
-                raise CutError(f"{remote.url}: cut off ({type(error).__name__})") from None
+                raise CutError(f"{remote.url}: cut off ({type(error).__name__}). {RESUMES}") from None
 
     def _check_range(self, answer: requests.Response, remote: Remote, start: int, *, whole: bool) -> int:
         """Return how many bytes to pass over: a server that knows no ranges sends all from the beginning."""
         validator = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
         comparable = validator and remote.validator and not remote.validator.startswith(LINKED)
         if comparable and _weak(validator) != _weak(remote.validator):
-            raise ChangedError(f"{remote.url}: the file changed while it was being fetched; try again")
+            raise ChangedError(f"{remote.url}: the file changed while it was being fetched. {AGAIN}")
         if answer.status_code == 416:
-            raise ChangedError(f"{remote.url}: is shorter than it said; try again")
+            raise ChangedError(f"{remote.url}: is shorter than it said. {AGAIN}")
         if whole or answer.status_code == 200:
             return 0 if whole else start
         told = answer.headers.get("Content-Range", "")
         if told and not told.startswith(f"bytes {start}-"):
-            raise ChangedError(f"{remote.url}: sent another range than asked for ({told})")
+            raise ChangedError(f"{remote.url}: sent another range than asked for ({told}). {AGAIN}")
         return 0
 
     def _check_length(self, answer: requests.Response, remote: Remote, start: int, stop: int | None) -> None:
@@ -139,7 +141,9 @@ class HttpFetcher:
         told = answer.headers.get("Content-Length", "")
         end = remote.size if stop is None or answer.status_code == 200 else stop
         if end is not None and told.isdecimal() and int(told) != end - start:
-            raise ChangedError(f"{remote.url}: announces {told} bytes where {end - start} are left of {remote.size}")
+            raise ChangedError(
+                f"{remote.url}: announces {told} bytes where {end - start} are left of {remote.size}. {AGAIN}"
+            )
 
     def verify(self, remote: Remote, path: Path, wanted: str) -> str:
         sha, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
@@ -152,9 +156,12 @@ class HttpFetcher:
         found = {"sha256": sha.hexdigest(), "md5": md5.hexdigest() if use_md5 else ""}
         kind, _, published = remote.digest.partition(":")
         if published and found[kind] != published:
-            raise ChangedError(f"{remote.url}: {kind} is {found[kind]}, the source says {published}")
+            raise ChangedError(f"{remote.url}: {kind} is {found[kind]}, the source says {published}. {AGAIN}")
         if wanted and found["sha256"] != wanted:
-            raise ChangedError(f"{remote.url}: SHA-256 is {found['sha256']}, known is {wanted}")
+            raise ChangedError(
+                f"{remote.url}: SHA-256 is {found['sha256']}, known is {wanted}: it is not the file that was pinned. "
+                f"If {self.source.url_variable} names a mirror, use another; {page_of(self.source)}"
+            )
         return found["sha256"]
 
     def refusal(self, answer: requests.Response) -> SourceError:
@@ -162,13 +169,27 @@ class HttpFetcher:
         status = answer.status_code
         if status in (401, 403):
             return refused(self.source, status, self.why(answer))
+        where = answer.url.partition("?")[0]
         if status == 404:
-            return SourceError(f"{self.source.title}: {answer.url.partition('?')[0]} is not there (404)")
-        return SourceError(f"{self.source.title}: {answer.url.partition('?')[0]} answered {status}")
+            return SourceError(f"{self.source.title}: {where} is not there (404). {elsewhere(self.source)}")
+        return SourceError(f"{self.source.title}: {where} answered {status}. {AGAIN} {elsewhere(self.source)}")
 
     def why(self, answer: requests.Response) -> str:
         """Return what a refusal means with this protocol."""
         return "the credential is wrong" if answer.status_code == 401 else "this account has no access"
+
+
+def page_of(source: SourceSpec) -> str:
+    """Return where to look, and whom it concerns."""
+    return f"its page: {source.agreement}. Tasks affected: {tasks_of(source)}."
+
+
+def elsewhere(source: SourceSpec) -> str:
+    """Return what to do where a source does not have what it is asked for."""
+    return (
+        f"It may have moved: {source.url_variable} names another address, {source.folder_variable} a copy on this "
+        f"machine; {page_of(source)}"
+    )
 
 
 def _weak(validator: str) -> str:

@@ -53,7 +53,8 @@ class Manifest:
             if old is not None and old["sha256"] != entry.sha256:
                 raise ChangedError(
                     f"{self.source.title}: {entry.name} changed at the source since {old['at'][:10]} (SHA-256 was "
-                    f"{old['sha256']}, is {entry.sha256}). To accept the new one, remove it from {self.file}."
+                    f"{old['sha256']}, is {entry.sha256}). To accept the new one, remove "
+                    f"its entry from {self.file} and run `hab-suite cache prune --keep-gb 0`."
                 )
 
     def record(self, entries: Iterable[Entry]) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import requests
 
 from categories.sources.errors import SourceError
-from categories.sources.fetcher import LINKED, Fetcher, HttpFetcher, Remote
+from categories.sources.fetcher import LINKED, Fetcher, HttpFetcher, Remote, elsewhere
 from categories.sources.settings import Settings
 from categories.sources.spec import SourceSpec
 
@@ -116,7 +116,9 @@ class Redivis(HttpFetcher):
         try:
             rows = pa.ipc.open_stream(io.BytesIO(content)).read_all().to_pylist()
         except pa.ArrowInvalid:
-            raise SourceError(f"{self.source.title}: {self.endpoint} sent a listing that is no Arrow stream") from None
+            raise SourceError(
+                f"{self.source.title}: {self.endpoint} sent a listing that is no Arrow stream. {elsewhere(self.source)}"
+            ) from None
         found = {}
         for row in rows:
             url = f"{self.endpoint}/rawFiles/{quote(row['file_id'], safe='')}"
@@ -129,7 +131,10 @@ class Redivis(HttpFetcher):
 
     def head(self, name: str) -> Remote:
         if name not in self._files:
-            raise SourceError(f"{self.source.title}: {self.source.path} holds no {name}")
+            raise SourceError(
+                f"{self.source.title}: {self.source.path} holds no {name}, but {', '.join(sorted(self._files)[:5])}. "
+                f"{elsewhere(self.source)}"
+            )
         return self._files[name]
 
 

@@ -11,7 +11,7 @@ from categories.sources.copies import LocalCopy
 from categories.sources.credentials import find_credentials, variables_in_words
 from categories.sources.download import Span, check_room, fetch_bytes, forget_part, held, keep, slot
 from categories.sources.errors import ChangedError, NotReadyError, SourceError
-from categories.sources.fetcher import Fetcher, Remote
+from categories.sources.fetcher import Fetcher, Remote, page_of
 from categories.sources.manifest import Entry, Known, Manifest
 from categories.sources.progress import Reporter
 from categories.sources.providers import make_fetcher, version_of
@@ -99,7 +99,10 @@ class Shelf:
             NotReadyError: offline, not agreed to, or without its credential.
         """
         if self.settings.offline:
-            raise NotReadyError(f"{spec.title}: not all of it is on this machine, and --offline forbids to fetch it")
+            raise NotReadyError(
+                f"{spec.title}: not all of it is on this machine, and --offline (HAB_SUITE_OFFLINE) forbids to fetch "
+                f"it: run once without, or name a copy in {spec.folder_variable}. Tasks affected: {tasks_of(spec)}."
+            )
         if not self.accepted(spec.id):
             raise NotReadyError(
                 f"{spec.title}: its terms ({spec.licence}; {spec.agreement}) were not accepted yet: "
@@ -187,7 +190,7 @@ class Shelf:
         if not file.is_file():
             fetcher = self.fetcher(spec)
             remote = fetcher.head(name)
-            archive.save_index(archive.read_index(fetcher, remote), remote, file)
+            archive.save_index(archive.read_index(fetcher, remote, spec), remote, file)
         return archive.load_index(file)[2]
 
     def _fetch_members(self, spec: SourceSpec, name: str, todo: dict[str, archive.Member], place: Path) -> None:
@@ -195,7 +198,10 @@ class Shelf:
         remote = fetcher.head(name)
         size, validator, _ = archive.load_index(self._folder(spec) / "indexes" / f"{name}.json")
         if (remote.size, remote.validator) != (size, validator):
-            raise ChangedError(f"{remote.url}: the archive changed at the source since its directory was read")
+            raise ChangedError(
+                f"{remote.url}: the archive changed at the source since its directory was read. To accept the new one, "
+                f"remove {self._folder(spec)}; {page_of(spec)}"
+            )
         need = sum(member.packed + member.size for member in todo.values())
         check_room(place, need, self.settings.manners, f"{spec.title} ({len(todo)} members of {name})")
 

@@ -68,8 +68,18 @@ def find_source(name: str) -> SourceSpec:
     """
     known = load_sources()
     if name not in known:
-        raise SourceError(f"no source {name!r}; there are: {', '.join(known)}")
+        raise SourceError(f"no source {name!r}; there are: {', '.join(known)} (`hab-suite sources` shows them)")
     return known[name]
+
+
+def not_as_published(source: str, file: Path | str, what: str) -> SourceError:
+    """Return the error of a file that came, and cannot be used: what is wrong with it, and what next."""
+    spec = find_source(source)
+    return SourceError(
+        f"{spec.title}: {file} {what}. Compare it with the published one ({spec.agreement}): a file that was fetched "
+        f"may be removed, and is then fetched anew; a copy of yours ({spec.folder_variable}) is to be replaced. "
+        f"Tasks affected: {tasks_of(spec)}."
+    )
 
 
 def sources_of(task: Task) -> list[SourceSpec]:

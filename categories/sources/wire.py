@@ -78,7 +78,10 @@ class Wire:
                 with answer:
                     raise self.refusal(answer)
             return answer
-        raise CutError(f"{url}: no answer in {self.manners.attempts} attempts ({why}); try again later")
+        raise CutError(
+            f"{url.partition('?')[0]}: no answer in {self.manners.attempts} attempts ({why}). What has come is kept: "
+            f"try again later; where this machine reaches the net by a proxy only, HTTPS_PROXY names it"
+        )
 
     def wait_s(self, attempt: int) -> float:
         """Return the pause before the next attempt: doubling, with a little chance so that trials do not march."""

@@ -8,12 +8,11 @@ import openslide
 from numpy.typing import NDArray
 
 from categories.draw import Draw
-from categories.sources.errors import SourceError
 from categories.sources.shelf import Shelf
-from categories.tumor_area_selection.mask import STEP, TILE, Cut, Mask, cut_mask, foci, read_mask, tile_list
+from categories.sources.spec import not_as_published
+from categories.tumor_area_selection.mask import SOURCE, STEP, TILE, Cut, Mask, cut_mask, foci, read_mask, tile_list
 from categories.tumor_area_selection.reencode import on_glass, write_cut
 
-SOURCE = "camelyon16"
 MICRONS = 0.25
 """Where a slide does not say its own."""
 COLOUR = 24
@@ -35,7 +34,7 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path, sources: S
     try:
         source = openslide.OpenSlide(str(slide_path))
     except openslide.OpenSlideError as error:
-        raise SourceError(f"{slide_path} is no slide that can be read ({error})") from None
+        raise not_as_published(SOURCE, slide_path, f"is no slide that can be read ({error})") from None
     with source:
         width, height = source.dimensions
         mask = read_mask(mask_path, width, height)
@@ -45,7 +44,7 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path, sources: S
     shown = cut_mask(mask, cut)
     tiles = tile_list(shown)
     if not any(tile["tumour"] for tile in tiles):
-        raise SourceError(f"{mask_path}: no tile of the slide holds enough tumour; is it the slide's own mask?")
+        raise not_as_published(SOURCE, mask_path, "marks no tile with enough tumour: it is not the slide's own mask")
     rows, columns = -(-shown.shape[0] // TILE), -(-shown.shape[1] // TILE)
     manifest = {
         "slide": "slide.svs",

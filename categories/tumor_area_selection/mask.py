@@ -9,8 +9,9 @@ import tifffile
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
-from categories.sources.errors import SourceError
+from categories.sources.spec import not_as_published
 
+SOURCE = "camelyon16"
 TUMOUR = 2
 """Value of the CAMELYON16 masks; 1 is other tissue, 0 the rest."""
 STEP = 16
@@ -70,7 +71,7 @@ def read_mask(path: Path, width: int, height: int) -> Mask:
             best = min(pages, key=lambda page: abs(page.imagewidth - width / STEP))
             level = best.asarray()
     except (tifffile.TiffFileError, ValueError) as error:
-        raise SourceError(f"{path} is no mask that can be read ({type(error).__name__})") from None
+        raise not_as_published(SOURCE, path, f"is no mask that can be read ({type(error).__name__})") from None
     rows = _nearest(-(-height // STEP), height, level.shape[0])
     columns = _nearest(-(-width // STEP), width, level.shape[1])
     return np.asarray(level[np.ix_(rows, columns)], np.uint8)

@@ -18,6 +18,7 @@ from categories.catalog import load_category
 from categories.draw import Draw
 from categories.sources.errors import SourceError
 from categories.sources.shelf import Shelf
+from categories.sources.spec import not_as_published
 from categories.xray_report_correction.dictated import Said, read_findings
 from categories.xray_report_correction.film import DEPTH
 from categories.xray_report_correction.misdictation import Edit, draw_edits
@@ -63,7 +64,8 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path, sources: S
     sentences = read_findings(parts.get("FINDINGS", ""))
     edits = draw_edits(sentences, draw.rng("errors"), priors=len(studies) > 1)
     if not edits:
-        raise SourceError(f"{draw.case}: no sentence of the target's report can be given an error of the seven kinds")
+        what = f"holds no sentence that can be given an error of the seven kinds ({draw.case})"
+        raise not_as_published(REPORTS, "the target's report", what)
     drafted = [edits[n].text if n in edits else said.text for n, said in enumerate(sentences)]
     heads = "".join(f"{name}: {parts[name]}\n\n" for name in HEADS if parts.get(name))
     shown = [whole(report) for report in reports[:-1]] + [f"{heads}FINDINGS: {' '.join(drafted)}\n"]
@@ -91,7 +93,10 @@ def known_hashes(table: Path | None) -> dict[str, str]:
     try:
         return dict(pl.read_csv(table, infer_schema=False).select("real", "hash").rows())
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise SourceError(f"{table}: must hold the columns kind, real and hash ({type(error).__name__})") from None
+        raise SourceError(
+            f"{table}: must hold the columns kind, real and hash ({type(error).__name__}): mend it, or take `table` "
+            f"out of sources.toml and the hashes are computed"
+        ) from None
 
 
 def find_studies(metadata: Path, draw: Draw, known: dict[str, str]) -> list[Study]:
@@ -106,7 +111,8 @@ def find_studies(metadata: Path, draw: Draw, known: dict[str, str]) -> list[Stud
     try:
         table = pl.read_csv(gzip.decompress(metadata.read_bytes()), infer_schema=False).select(columns)
     except (pl.exceptions.PolarsError, OSError, EOFError) as error:
-        raise SourceError(f"{metadata.name} has another format ({type(error).__name__})") from None
+        what = f"does not hold the columns {', '.join(columns)} ({type(error).__name__})"
+        raise not_as_published(IMAGES, metadata, what) from None
 
     def name_of(number: str) -> str:
         return known.get(number) or hashed(number)
@@ -114,14 +120,14 @@ def find_studies(metadata: Path, draw: Draw, known: dict[str, str]) -> list[Stud
     wanted, target = str(draw.spec.clinical["subject"]), str(draw.spec.clinical["study"])
     subject = next((one for one in table["subject_id"].unique().sort() if name_of(one) == wanted), None)
     if subject is None:
-        raise SourceError(f"{metadata.name}: the patient of {draw.case} is not in this release")
+        raise not_as_published(IMAGES, metadata, f"does not hold the patient of {draw.case}")
     others = {str(case.clinical["study"]) for case in load_category(Path(__file__).parent).cases.values()} - {target}
     own = table.filter(pl.col("subject_id") == subject).with_columns(pl.col("StudyTime").cast(pl.Float64, strict=False))
     own = own.sort("StudyDate", "StudyTime", "dicom_id")
     order = own["study_id"].unique(maintain_order=True).to_list()
     place = next((n for n, one in enumerate(order) if name_of(one) == target), None)
     if place is None:
-        raise SourceError(f"{metadata.name}: the study of {draw.case} is not in this release")
+        raise not_as_published(IMAGES, metadata, f"does not hold the study of {draw.case}")
     earlier = [one for one in order[:place] if name_of(one) not in others]
     count = int(str(draw.spec.parameters["priors"]))
     chosen = [*(earlier[-count:] if count else []), order[place]]
@@ -186,7 +192,7 @@ def read_film(path: Path, small: bool) -> tuple[NDArray[np.uint16], float]:
             grey = grey.reduce(factor)
             pixels = np.asarray(grey, np.float64)
     except (UnidentifiedImageError, OSError) as error:
-        raise SourceError(f"{path.name}: is no picture that can be read ({type(error).__name__})") from None
+        raise not_as_published(IMAGES, path.name, f"is no picture that can be read ({type(error).__name__})") from None
     return np.asarray(np.rint(pixels * (DEPTH / 255.0)), np.uint16), NOMINAL_MM * factor
 
 

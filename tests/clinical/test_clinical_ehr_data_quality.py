@@ -97,6 +97,6 @@ def test_a_demo_without_room_for_a_family_is_refused_in_words(clinic, stage, tmp
     small = {name: mimic.zipped_csv(few[table]) for name, table in tables.items() if table in few}
     monkeypatch.setattr(host, "files", small)
     request = StageRequest(find_task("ehr_data_quality/inconsistency"), "0", 0, "small", "clinical")
-    with pytest.raises(StagingError, match="found a place") as caught, staged(request, tmp_path):
+    with pytest.raises(StagingError, match="have no place") as caught, staged(request, tmp_path):
         pass
     assert "Traceback" not in str(caught.value)

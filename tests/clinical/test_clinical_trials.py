@@ -44,7 +44,7 @@ def test_without_the_audit_four_to_nine_are_drawn_and_the_rest_left_out() -> Non
 
 
 def test_an_audit_of_other_topics_is_refused() -> None:
-    with pytest.raises(SourceError, match="do not belong together"):
+    with pytest.raises(SourceError, match="does not call all audited trials eligible"):
         choose_pool(draw_of(), trec.judged()[TOPIC], ("NCT99999999",))
 
 
@@ -126,7 +126,7 @@ def test_a_trial_that_the_snapshot_lacks_is_named(clinic, tmp_path, monkeypatch)
     more = host.files["qrels2021.txt"] + f"{TOPIC} 0 NCT09999999 1\n".encode()
     monkeypatch.setitem(host.files, "qrels2021.txt", more)
     with (
-        pytest.raises(StagingError, match="1 trials of the pool are not in the snapshot, first NCT09999999"),
+        pytest.raises(StagingError, match="lack 1 trials of the pool, first NCT09999999"),
         staged(StageRequest(find_task(TASK), "0", 0, "full", "clinical"), tmp_path),
     ):
         pass

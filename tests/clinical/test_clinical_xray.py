@@ -156,7 +156,7 @@ def test_a_case_that_is_not_in_the_release_is_said(clinic, tmp_path, monkeypatch
     empty = gzip.compress(gzip.decompress(host.files[name]).splitlines(keepends=True)[0] + b"d,1,5,PA,1,1,20,1\n")
     monkeypatch.setitem(host.files, name, empty)
     request = StageRequest(task, "0", 0, "small", "clinical")
-    with pytest.raises(StagingError, match="is not in this release"), staged(request, tmp_path):
+    with pytest.raises(StagingError, match="does not hold the patient"), staged(request, tmp_path):
         pass
 
 
