@@ -15,8 +15,10 @@ SUBMISSION = Path(os.environ.get("HAB_SUBMISSION", "/workspace/submission"))
 SOURCE = Path(os.environ.get("HAB_SOURCE", "/workspace/MIMIC_IV_MEDS/src/MIMIC_IV_MEDS"))
 COHORT = SUBMISSION / "MEDS_cohort"
 PACKAGE = COHORT / "package" / "MIMIC_IV_MEDS"
-PREFIX = re.compile(r"^- `([\w/]+)\.(\w+)`.*: first part `(\w+)`", re.MULTILINE)
-SPLIT = re.compile(r"^- `(\w+)`: code `(\w+)//", re.MULTILINE)
+EVENT, CODE = r"`(?P<event>(?:hosp|icu)/\w+\.\w+)`", r"`(?P<prefix>[A-Z_]{3,})(?://<value>)?`"
+FIELD = r"`(?P<field>insurance|language|marital_status|race)`"
+PUBLISHED = {"hosp/labevents.lab": "HOSP_LAB", "icu/chartevents.event": "ICU_CHARTEVENT"}
+"""Prefixes of the published task, where the request's own are not found beside an event's name."""
 PROBES = {
     "default_renamed": "default output, its codes renamed by text replacement; the configuration renames alike",
     "empty_cohort": "right files, right columns, no rows",
@@ -30,6 +32,25 @@ PROBES = {
 
 def request() -> str:
     return (DATA / "change_request.md").read_text()
+
+
+def beside(name: str) -> dict[str, str]:
+    """Return the prefix that stands next to each name in the request, on whichever side."""
+    found: dict[str, str] = {}
+    for pattern in (rf"{name}[^`\n]*{CODE}", rf"{CODE}[^`\n]*{name}"):
+        for hit in re.finditer(pattern, request()):
+            key, prefix = (hit.groupdict()[one] for one in (*({"event", "field"} & {*hit.groupdict()}), "prefix"))
+            found.setdefault(key, prefix)
+    return found
+
+
+def prefixes() -> dict[str, str]:
+    return PUBLISHED | beside(EVENT)
+
+
+def fields() -> dict[str, str]:
+    names = ("insurance", "language", "marital_status", "race")
+    return {name: name.upper() for name in names} | beside(FIELD)
 
 
 def run_default() -> Path:
@@ -56,7 +77,8 @@ def hand_in_package() -> None:
 def renamed_configuration() -> str:
     """Return the default configuration with the prefixes asked for and nothing else, by text replacement."""
     text = (SOURCE / "configs" / "event_configs.yaml").read_text()
-    for table, event, prefix in PREFIX.findall(request()):
+    for name, prefix in prefixes().items():
+        table, _, event = name.partition(".")
         pattern = rf"({table}:\n(?:.*\n)*?  {event}:\n    code:\n      - )\w+"
         text = re.sub(pattern, rf"\g<1>{prefix}", text)
     return text
@@ -68,7 +90,8 @@ def rename_rows(cohort: Path, *, split: bool) -> None:
         frame = pl.read_parquet(path)
         old = {"hosp/omr": None, "hosp/labevents": "LAB", "icu/chartevents": "LAB"}
         code = pl.col("code")
-        for table, _, prefix in PREFIX.findall(request()):
+        for name, prefix in prefixes().items():
+            table = name.partition(".")[0]
             if old.get(table):
                 charted = pl.col("icustay_id").is_not_null()
                 mine = charted if table == "icu/chartevents" else ~charted
@@ -80,8 +103,7 @@ def rename_rows(cohort: Path, *, split: bool) -> None:
                 frame.filter(pl.col("code").str.starts_with("HOSPITAL_ADMISSION")).select(
                     "subject_id", "time", "hadm_id", code=pl.lit(prefix + "//") + pl.col(field).fill_null("UNK")
                 )
-                for field, prefix in SPLIT.findall(request())
-                if field in ("insurance", "language", "marital_status", "race")
+                for field, prefix in fields().items()
             ]
             frame = pl.concat([frame, *extra], how="diagonal").sort("subject_id", "time")
         frame.write_parquet(path)

@@ -12,13 +12,14 @@ import pyarrow.parquet as pq
 
 from categories.draw import Draw
 from categories.ehr_format_conversion.bedside import charting
-from categories.ehr_format_conversion.change import Change, draw_change, request
+from categories.ehr_format_conversion.change import Change, draw_change
 from categories.ehr_format_conversion.dictionaries import concept_maps, dictionaries
 from categories.ehr_format_conversion.etl import Cohort, Events, convert
 from categories.ehr_format_conversion.files import HERE, document, write_csv
 from categories.ehr_format_conversion.hospital import draw_hospital
 from categories.ehr_format_conversion.measured import coded, laboratory, outpatient
 from categories.ehr_format_conversion.orders import medication
+from categories.ehr_format_conversion.request import request
 
 PACKAGE = HERE / "mimic_iv_meds-0.0.7.tar.gz"
 PACKAGE_SHA256 = "7dd072774021856a5661f7bf2c4af2777d03a32315c74b8234b0930f99b173c7"
@@ -47,7 +48,7 @@ def write_task(draw: Draw, files: dict[str, pl.DataFrame], public: Path, gold: P
     """Write a task over the given tables (file -> table), wherever they come from; the hidden input is generated."""
     default: Events = document("events.json")
     change = draw_change(draw.rng("change"), default)
-    (public / "change_request.md").write_text(request(change), encoding="utf-8")
+    (public / "change_request.md").write_text(request(change.wanted, draw.rng("wording")), encoding="utf-8")
     raw = write_raw(files, public / "raw_input")
     unseen = write_raw(generated(draw, "hidden", HIDDEN_PATIENTS), gold / "hidden" / "raw_input")
     _write_cohort(convert(raw, change.events), gold / "expected")
