@@ -1,11 +1,10 @@
-"""L1: ten minutes. Field, prefix, column and time lines of the request by pattern; the package's own entry point runs it."""
+"""L1: ten minutes. Sentences and phrases as in seed 0's request, by pattern; the package's own entry point runs it."""
 
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import yaml
@@ -13,45 +12,49 @@ import yaml
 DATA = Path(os.environ.get("HAB_DATA", "/workspace/data"))
 SUBMISSION = Path(os.environ.get("HAB_SUBMISSION", "/workspace/submission"))
 SOURCE = Path(os.environ.get("HAB_SOURCE", "/workspace/MIMIC_IV_MEDS/src/MIMIC_IV_MEDS"))
+PHRASES = {"ICU charting event": "icu/chartevents.event", "patient's marital status": "marital_status"}
+PHRASES |= {"mortality level of the DRG": "drg_mortality", "patient's language": "language", "patient's race": "race"}
+PHRASES |= {"lower end of the reference range": "ref_range_lower", "patient's insurance": "insurance"}
 
 
 def configured(request: str, config: dict) -> dict:
-    """Return the configuration with the request's lines carried out, in the words the request of seed 0 uses."""
-    for section in request.split("## ")[1:]:
-        host = re.search(r"event `([^`]+)\.(\w+)` no longer carries", section)
-        if host:
-            when = re.search(r"happens at `(\w+)` \(written as `([^`]+)`\)", section)
-            carried = dict(re.findall(r"`(\w+)` \(from `(\w+)`\)", section))
-            for field, prefix in re.findall(r"- `(\w+)`: code `(\w+)//", section):
-                del config[host[1]][host[2]][field]
-                new = {"code": [prefix, f"col({field})"], "time": f"col({when[1]})", "time_format": when[2]}
-                config[host[1]][field] = new | carried
-        for line in section.splitlines():
-            prefix = re.search(r"first part `(\w+)`", line)
-            column = re.search(r"also carries `(\w+)` \(.*`(\w+)`", line)
-            moved = re.search(r"happens at `(\w+)` instead", line)
-            for table, event in re.findall(r"`([a-z]+/\w+)\.(\w+)`", line) if line.startswith("- ") else []:
-                block = config[table][event]
-                parts = [block["code"]] if isinstance(block["code"], str) else block["code"][1:]
-                block |= {"code": [prefix[1], *parts]} if prefix else {}
-                block |= {column[1]: column[2]} if column else {}
-                block |= {"time": f"col({moved[1]})"} if moved else {}
+    text, made = re.sub(r"\s+", " ", request), {}
+    for phrase, name in PHRASES.items():
+        text = re.sub(rf"(?i)\bthe {phrase}", f"`{name}`", text)
+    text = re.sub(r"`((?:hosp|icu)/\w+)\.(\w+)`", r"<\1.\2>", text)
+    for table in [key for key in config if "/" in key]:
+        named = rf"(?i)(?:the event made from|both events of) `(?:{table}|{table.split('/')[1]})`"
+        text = re.sub(named, f"<{table}.>", text)
+    text = re.sub(r",? (?:not|no longer) `\w+`", "", text)
+    for line in re.split(r"\. |: (?=[A-Z])| - |\d\. ", text):
+        events = [one.split(".") for one in re.findall(r"<(\w+/\w+\.\w*)>", line)]
+        prefixes, words = re.findall(r"`([A-Z_]{3,})", line), re.findall(r"`([a-z]\w+)`", line)
+        pair = re.search(r"`(?!hadm)(\w+)`,? \(?(?:filled )?from `(\w+)`", line)
+        other = re.search(r"`(\w+)`(?: to \S+)? ?,? ?(?:as|under the name) `(\w+)`", line)
+        pair = dict([pair.groups() if pair else other.groups()[::-1]] if pair or other else [])
+        when = [{}, *({"time": f"col({word})"} for word in words if word.endswith("time"))][-1]
+        blocks = [[config[t][e]] if e else [*config[t].values()] for t, e in events if "turned down" not in line]
+        if "every column" in line:
+            moved = [key for key in blocks[0][0] if key not in {*words, "code", "time", "time_format", "hadm_id"}]
+            made = {key: {"code": [key.upper(), f"col({key})"], "hadm_id": "hadm_id"} for key in moved}
+            config[events[0][0]] |= {blocks[0][0].pop(key): made[key] for key in moved}
+        for key, block in made.items() if not events else []:
+            block["code"][0] = dict(zip(words, prefixes, strict=False)).get(key, block["code"][0])
+            block.update(pair | when | {"time_format": "%Y-%m-%d %H:%M:%S"})
+        for at, block in [(at, block) for at, some in enumerate(blocks) if "every" not in line for block in some]:
+            parts = [block["code"]] if isinstance(block["code"], str) else block["code"][1:]
+            block.update(pair | when | ({"code": [prefixes[at], *parts]} if prefixes else {}))
+            block.pop(words[0] if "Forget" in line else "", None)
     return config
 
 
-def main() -> None:
+if __name__ == "__main__":
     default = yaml.safe_load((SOURCE / "configs/event_configs.yaml").read_text())
     config = configured((DATA / "change_request.md").read_text(), default)
     (SOURCE / "configs/custom_event_configs.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
-    entry, wired = SOURCE / "__main__.py", 'EVENT_CFG = EVENT_CFG.with_name("custom_event_configs.yaml")\n\n\n'
-    entry.write_text(entry.read_text().replace("@hydra.main", f"{wired}@hydra.main", 1))
-    with tempfile.TemporaryDirectory() as out:
-        words = [f"root_output_dir={out}", f"raw_input_dir={DATA / 'raw_input'}", "do_download=False"]
-        subprocess.run([sys.executable, "-m", "MIMIC_IV_MEDS", *words], check=True)
-        for part in ("data", "metadata"):
-            shutil.copytree(Path(out, "MEDS_cohort", part), SUBMISSION / "MEDS_cohort" / part)
+    wired = 'EVENT_CFG = EVENT_CFG.with_name("custom_event_configs.yaml")\n\n\n@hydra.main'
+    (SOURCE / "__main__.py").write_text((SOURCE / "__main__.py").read_text().replace("@hydra.main", wired, 1))
+    words = [f"root_output_dir={Path.home() / 'out'}", f"raw_input_dir={DATA / 'raw_input'}", "do_download=False"]
+    subprocess.run([sys.executable, "-m", "MIMIC_IV_MEDS", *words], check=True)
+    shutil.copytree(Path.home() / "out/MEDS_cohort", SUBMISSION / "MEDS_cohort")
     shutil.copytree(SOURCE, SUBMISSION / "MEDS_cohort/package/MIMIC_IV_MEDS", ignore=lambda *_: ["__pycache__"])
-
-
-if __name__ == "__main__":
-    main()
