@@ -158,5 +158,6 @@ def correction_words(voice: Voice, correction: Correction) -> str:
 def turned_down(voice: Voice, prefixes: tuple[Prefix, ...]) -> str:
     """Say that a prefix that might have changed does not."""
     taken: set[Any] = {one.events for one in prefixes}
-    menu = [tuple(one["events"]) for one in document("changes.json")["prefixes"]["one_of"]]
-    return voice.say("turned_down.prose", event=voice.event(*voice.one([one for one in menu if one not in taken])))
+    menu = document("changes.json")["prefixes"]["one_of"]
+    refused = voice.one([one for one in menu if tuple(one["events"]) not in taken])
+    return voice.say("turned_down.prose", event=voice.event(*refused["events"]), prefix=voice.one(refused["menu"]))
