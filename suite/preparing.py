@@ -1,7 +1,8 @@
 """``prepare`` and ``build``: make ahead what a run would make."""
 
+import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import typer
 
@@ -16,7 +17,7 @@ from runners.opening import task_image, verifier_image
 from suite.console import download_bars
 from suite.plan import require_edition
 from suite.request import make_request
-from suite.sourcing import require_sources
+from suite.sourcing import KEPT, provide_checks, require_sources
 
 
 def prepare(
@@ -28,19 +29,29 @@ def prepare(
     if request.edition == "clinical":
         require_edition(tasks, request.edition)
         require_sources(tasks)
-    wanted: dict[str, StageRequest] = {}
+        provide_checks(tasks)
+    wanted, cancel = dict[str, StageRequest](), threading.Event()
     for task in tasks:
         for instance in range(instances):
             one = StageRequest(task, request.seed, instance, request.scale, request.edition)
             wanted.setdefault(f"{task.category.id}/{task.data_case}/{instance}", one)
 
     def make(one: StageRequest) -> str:
-        with staged(one, cache.root) as draw:
+        with staged(one, cache.root, cancel) as draw:
             return f"{draw.about}  {draw.content_digest[:16]}  {draw.seconds:.1f} s  {draw.peak_memory_mb:.0f} MB"
 
     with download_bars(cache.sources), ThreadPoolExecutor(jobs) as threads:
-        for line in threads.map(make, wanted.values()):
-            typer.echo(line)
+        try:
+            for made in [threads.submit(make, one) for one in wanted.values()]:
+                while not wait([made], timeout=0.5).done:  # polars' signal handler restarts a wait without end
+                    pass
+                typer.echo(made.result())
+        except BaseException as error:
+            cancel.set()  # else the threads would be waited for until they have made all the rest
+            threads.shutdown(wait=False, cancel_futures=True)
+            if isinstance(error, KeyboardInterrupt):
+                typer.echo(f"hab-suite: {KEPT}", err=True)
+            raise
     return 0
 
 

@@ -20,8 +20,10 @@ from containers.endpoints import Upstream, is_loopback
 from results.records import RunPlan
 from runners.cache import Cache, default_cache
 from suite.console import download_bars
+from suite.etl_environment import provide_etl
 from suite.request import RequestError
 
+KEPT = "interrupted; what has been fetched and prepared is kept: the same command goes on from there."
 HEADER = ("category", "source", "access", "GB", "here GB", "state", "agreement")
 
 
@@ -125,11 +127,20 @@ def require_sources(tasks: Sequence[Task], *, ask: bool = True) -> None:
     if not bad:
         return
     lines = [
-        f"  {name} ({used[name].title}): {state.detail}; {state.repair}; tasks: {tasks_of(used[name])}"
+        "  " + "; ".join(filter(None, (f"{name}: {state.detail}", state.repair, f"tasks: {tasks_of(used[name])}")))
         for name, state in bad.items()
     ]
     good = [category for category in wanted.values() if not bad.keys() & set(category.clinical_sources)]
     raise NotReadyError("\n".join(["not ready, nothing was started:", *lines, _offer(good)]))
+
+
+def provide_checks(tasks: Sequence[Task]) -> None:
+    """Have at hand what checks the gold that is made of real records.
+
+    Raises:
+        NotReadyError: it cannot be had, and what next.
+    """
+    provide_etl(tasks, default_cache(), lambda words: typer.echo(words, err=True), offline=Settings.load().offline)
 
 
 def _offer(ready: Sequence[Category]) -> str:
@@ -178,19 +189,33 @@ def _host(url: str) -> str:
     return url.partition("://")[2].partition("/")[0].rpartition("@")[2] or url
 
 
+def require_clinical(plan: RunPlan, upstreams: Sequence[Upstream], *, ask: bool = False) -> list[Task]:
+    """Return the tasks of a clinical run if nothing is in its way; with ``ask`` each credential is tried.
+
+    Raises:
+        NotReadyError: a source or an acknowledgement is missing.
+    """
+    tasks = [find_task(name) for name in dict.fromkeys(trial.task for trial in plan.trials)]
+    require_consent(plan, upstreams)
+    require_sources(tasks, ask=ask)
+    return tasks
+
+
 def open_clinical(plan: RunPlan, upstreams: Sequence[Upstream], seed: str, cache: Cache) -> None:
     """Do all that must be done before a clinical run's folder is made: sources, consent, downloads, preparation.
 
     A source that fails then fails before any agent is asked, and leaves no run behind.
     """
-    tasks = [find_task(name) for name in dict.fromkeys(trial.task for trial in plan.trials)]
-    require_consent(plan, upstreams)
-    require_sources(tasks)
+    provide_checks(require_clinical(plan, upstreams, ask=True))
     draws = dict.fromkeys((trial.task, trial.instance) for trial in plan.trials)
-    with download_bars(cache.sources):
-        for name, instance in draws:
-            with staged(StageRequest(find_task(name), seed, instance, plan.scale, plan.edition), cache.root):
-                pass
+    try:
+        with download_bars(cache.sources):
+            for name, instance in draws:
+                with staged(StageRequest(find_task(name), seed, instance, plan.scale, plan.edition), cache.root):
+                    pass
+    except KeyboardInterrupt:
+        typer.echo(f"hab-suite: {KEPT} No run was begun.", err=True)
+        raise
 
 
 def go_offline(asked: bool) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from categories.draw import Draw
+from categories.ehr_format_conversion.pinned_etl import require_agreement
 from categories.ehr_format_conversion.synthetic import PATIENTS, SUBJECTS, write_task
 from categories.mimic.disguise import disguise
 from categories.sources.shelf import Shelf
@@ -48,10 +49,11 @@ CONCEPTS = (
 def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path, sources: Shelf) -> str:
     """Write the same files as the synthetic edition, from the demo's 31 tables and the ten concept maps.
 
-    The hidden input, on which the submitted configuration is run again, is generated here too.
+    The hidden input, on which the submitted configuration is run again, is generated here too. Gold is what the pinned
+    ETL makes of both, row for row; it is written in the notation of our own conversion, whose order never changes.
 
     Raises:
-        SourceError: a file cannot be had.
+        SourceError: a file cannot be had, or the pinned ETL and our own conversion differ.
     """
     places = {name: f"{folder}/{name}.csv.gz" for folder, names in (("hosp", HOSP), ("icu", ICU)) for name in names}
     paths = sources.files(DEMO, list(places.values()))
@@ -60,7 +62,11 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path, sources: S
     maps = {f"{name}.csv": _read(path) for name, path in zip(CONCEPTS, _maps(sources), strict=True)}
     files = {places[name]: table for name, table in tables.items()} | maps
     files[SUBJECTS] = tables["patients"].select("subject_id")
-    return write_task(draw, files, public, gold, workspace)
+    variant = write_task(draw, files, public, gold, workspace)
+    config = gold / "custom_event_configs.yaml"
+    require_agreement(public / "raw_input", config, gold / "expected")
+    require_agreement(gold / "hidden" / "raw_input", config, gold / "hidden" / "custom")
+    return variant
 
 
 def _maps(sources: Shelf) -> list[Path]:

@@ -12,6 +12,11 @@ class NotReadyError(SourceError):
 class RefusedError(NotReadyError):
     """The source answered 401 or 403: a wrong credential, or an agreement that this account has not accepted."""
 
+    def __init__(self, message: str, brief: str) -> None:
+        super().__init__(message)
+        self.brief = brief
+        """Status and reason alone, where page, variable and tasks are told beside it."""
+
 
 class CutError(SourceError):
     """The connection ended early; what has come stays, and the rest is asked for again."""

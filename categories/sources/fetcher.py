@@ -200,7 +200,9 @@ def refused(source: SourceSpec, status: int, why: str) -> RefusedError:
     """Return the one message of a refused source: variable, page, tasks."""
     names = variables_in_words(source)
     look = f"Look at {names}" if names else "It is an open source; look at the endpoint"
+    brief = f"refused access ({status}): {why}"
     return RefusedError(
-        f"{source.title} ({source.id}) refused access ({status}): {why}. {look}; access and agreement: "
-        f"{source.agreement}. Tasks affected: {tasks_of(source)}."
+        f"{source.title} ({source.id}) {brief}. {look}; access and agreement: {source.agreement}. "
+        f"Tasks affected: {tasks_of(source)}.",
+        brief,
     )

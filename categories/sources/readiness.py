@@ -9,7 +9,7 @@ from typing import Literal
 from categories.sources.agreements import Agreements
 from categories.sources.copies import Notes
 from categories.sources.credentials import find_credentials, variables_in_words
-from categories.sources.errors import SourceError
+from categories.sources.errors import RefusedError, SourceError
 from categories.sources.settings import Settings
 from categories.sources.shelf import Shelf
 from categories.sources.spec import SourceSpec, sources_of
@@ -51,20 +51,25 @@ def state_of(source: SourceSpec, settings: Settings, root: Path, *, ask: bool = 
 def _asked_for(source: SourceSpec, settings: Settings, root: Path, here: float, *, ask: bool) -> State:
     """Return the state of a source that is to be fetched."""
     accepted = Agreements(settings.config).accepted(source)
-    missing, todo = [], []
-    if not accepted:
-        missing.append("terms not accepted")
-        todo.append(f"read {source.agreement}, then `{accept_command(source)}`")
-    if find_credentials(source, settings.env_file) is None:
-        missing.append(f"{variables_in_words(source)} not set")
-        todo.append(f"get access at {source.agreement}, then set it (environment, .env or keyring)")
-    if todo:
-        return State("not ready", ", ".join(missing), "; ".join(todo), here)
+    lacking = find_credentials(source, settings.env_file) is None
+    if lacking or not accepted:
+        missing = [] if accepted else ["terms not accepted"]
+        first = f"read {source.agreement}"
+        if lacking:
+            missing.append(f"{' and '.join(source.variables[0])} not set")
+            first = (
+                f"get access at {source.agreement} and set {variables_in_words(source)} in environment, .env or keyring"
+            )
+        todo = first if accepted else f"{first}, then `{accept_command(source)}`"
+        return State("not ready", ", ".join(missing), todo, here)
     if ask and source.probe:
         try:
             Shelf(root, settings).fetcher(source).head(source.probe)
+        except RefusedError as error:
+            look = variables_in_words(source) or source.url_variable
+            return State("not ready", error.brief, f"look at {look}; access and agreement: {source.agreement}", here)
         except SourceError as error:
-            return State("not ready", str(error), f"mend {variables_in_words(source) or source.url_variable}", here)
+            return State("not ready", str(error), here_gb=here)
     return State("ready", f"accepted {accepted}", here_gb=here)
 
 

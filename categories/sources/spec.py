@@ -90,4 +90,5 @@ def sources_of(task: Task) -> list[SourceSpec]:
 def tasks_of(source: SourceSpec) -> str:
     """Return the tasks that need a source, for people: ``ehr_data_quality (8)``."""
     users = [category for category in load_catalog() if source.id in category.clinical_sources]
-    return ", ".join(f"{category.id} ({len(category.cases)} tasks)" for category in users) or "no task"
+    counts = ((category.id, len(category.cases)) for category in users)
+    return ", ".join(f"{name} ({count} task{'s' * (count > 1)})" for name, count in counts) or "no task"

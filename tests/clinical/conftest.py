@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import meds_env
 import pytest
 from clinic import CREDENTIALS, Clinic, settings
 from ehrshot import users_cache
@@ -17,6 +18,7 @@ from categories.sources.spec import load_sources
 from categories.spec import Scale
 from categories.staging import Staged, StageRequest, staged
 from containers.locks import file_lock
+from suite.etl_environment import ROLE
 
 QUICK = """[download]
 attempts = 4
@@ -108,6 +110,8 @@ def stage(clinic: Clinic) -> Iterator[Callable[..., Staged]]:
         def of(task_id: str, seed: str = "0", scale: Scale = "small", instance: int = 0) -> Staged:
             task = find_task(task_id)
             clinic.open_for(task)
+            if task.category.image == ROLE:
+                meds_env.ensure()
             request = StageRequest(task, seed, instance, scale, "clinical")
             return stack.enter_context(staged(request, Path(os.environ["HAB_SUITE_CACHE"])))
 
