@@ -207,9 +207,15 @@ def _run_worker(request: StageRequest, words: dict[str, str], cancel: threading.
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    out, err = child.communicate(json.dumps(words))
-    ended.set()
-    watcher.join()
+    try:
+        out, err = child.communicate(json.dumps(words))
+    except BaseException:  # Ctrl-C: the child has a session of its own and would go on alone
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        raise
+    finally:
+        ended.set()
+        watcher.join()
     if stopped or child.returncode != 0:
         why = f"preparation {stopped[0]}" if stopped else f"preparation ended with status {child.returncode}"
         last = "\n".join(err.strip().splitlines()[-12:])

@@ -2,8 +2,11 @@
 
 import importlib
 import json
+import os
 import resource
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +22,7 @@ from categories.sources.spec import find_source
 
 def main() -> None:
     """Prepare one draw; the last line of standard output tells the peak memory and the generator's variant."""
+    _end_with_parent()
     words = json.loads(sys.stdin.read())
     if words["edition"] != "clinical":
         _prepare(words)
@@ -29,6 +33,18 @@ def main() -> None:
         sys.exit(str(error))
     except Exception as error:  # noqa: BLE001 (messages of parsers quote what they read: records of real people)
         sys.exit(_told_without_data(error, Path(words["folder"])))
+
+
+def _end_with_parent() -> None:
+    """End once whoever started this process is gone: it would fetch and compute for nobody."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _told_without_data(error: Exception, folder: Path) -> str:

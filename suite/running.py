@@ -12,6 +12,7 @@ from categories.catalog import all_tasks
 from categories.store import prune
 from containers.box import Engine, EngineInfo
 from containers.docker_engine import DockerEngine
+from containers.endpoints import Upstream
 from results.folder import RunFolder
 from results.records import Event, Outcome, RunPlan, TrialPlan, TrialRecord
 from runners.cache import cache_limit_bytes, default_cache
@@ -36,6 +37,8 @@ def run(request: RunRequest, *, dry_run: bool) -> int:
     if dry_run:
         for line in load("suite.forecast:forecast_lines")(plan, opening.cache.history):
             typer.echo(line)
+        if plan.edition == "clinical":
+            load("suite.sourcing:require_clinical")(plan, _upstreams(opening))
         return OK
     if plan.edition == "clinical":
         _open_clinical(plan, opening, request.seed)
@@ -79,8 +82,11 @@ def _opening(engine: Engine, machine: EngineInfo, plan: RunPlan, key_file: Path 
 
 
 def _open_clinical(plan: RunPlan, opening: Opening, seed: str) -> None:
-    upstreams = opening.gateway.upstreams if opening.gateway else ()
-    load("suite.sourcing:open_clinical")(plan, upstreams, seed, opening.cache)
+    load("suite.sourcing:open_clinical")(plan, _upstreams(opening), seed, opening.cache)
+
+
+def _upstreams(opening: Opening) -> tuple[Upstream, ...]:
+    return opening.gateway.upstreams if opening.gateway else ()
 
 
 def _execute(folder: RunFolder, trials: Sequence[TrialPlan], opening: Opening, workers: int | None = None) -> int:

@@ -10,17 +10,23 @@ import test_guards as guards
 from ehrshot import users_cache
 
 from categories.catalog import find_task, load_catalog
+from categories.spec import Category
 from categories.staging import StageRequest, staged
 
 CLINICAL = [category.id for category in load_catalog() if "clinical" in category.editions]
-MOST = {"ehr_data_quality": 4, "tumor_area_selection": 1}
+LEAST = {"ehr_data_quality": 4, "tumor_area_selection": 1}
 """Draws of a category that are guarded, else two: the others differ by what the synthetic edition tests already."""
-DRAWS = [
-    f"{category.id}/{case}"
-    for category in load_catalog()
-    if category.id in CLINICAL
-    for case in [case for case, spec in category.cases.items() if not spec.draw_as][: MOST.get(category.id, 2)]
-]
+
+
+def guarded(category: Category) -> list[str]:
+    """Return one case of every file format, and the first others until there are enough."""
+    own = [case for case, spec in category.cases.items() if not spec.draw_as]
+    of_format = {str(category.cases[case].parameters.get("format")): case for case in reversed(own)}
+    chosen = list(dict.fromkeys([*of_format.values(), *own]))[: max(LEAST.get(category.id, 2), len(of_format))]
+    return [f"{category.id}/{case}" for case in sorted(chosen, key=own.index)]
+
+
+DRAWS = [task for category in load_catalog() if category.id in CLINICAL for task in guarded(category)]
 
 
 @pytest.mark.parametrize("task_id", DRAWS)

@@ -20,6 +20,7 @@ from containers.endpoints import Upstream
 from results.folder import RunFolder
 from results.records import Outcome
 from runners.harness import HarnessOptions
+from runners.harnesses.script import list_probes
 from suite.plan import Contender, plan_trials
 from suite.scoring import rescore
 from suite.sourcing import endpoints_of, require_consent, require_sources
@@ -107,6 +108,29 @@ def test_a_run_that_is_not_ready_starts_nothing_and_offers_what_is(user, tmp_pat
 
 
 @pytest.mark.engine
+def test_a_dry_run_says_what_a_run_would_lack_and_fetches_nothing(user, tmp_path, monkeypatch, agree, serve) -> None:
+    host = serve("ehrshot", RedivisHost(find_source("ehrshot").path, {ARCHIVE: b"PK"}, token="word"))
+    words = (
+        "--edition",
+        "clinical",
+        "--tasks",
+        "ehr_event_modelling/lupus",
+        "--dry-run",
+        "--out",
+        str(tmp_path / "runs"),
+    )
+    answer = hab("run", "--harness", "oracle", *words)
+    assert answer.returncode == 2
+    assert "1 trials on 1 tasks" in answer.stdout
+    assert "ehrshot: terms not accepted, REDIVIS_API_TOKEN not set; get access at https://" in answer.stderr
+    agree("ehrshot")
+    monkeypatch.setenv("REDIVIS_API_TOKEN", "word")
+    assert hab("run", "--harness", "oracle", *words).returncode == 0
+    assert host.asked == []
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.engine
 def test_a_wrong_credential_is_one_message_before_anything_starts(user, serve, tmp_path, monkeypatch, agree) -> None:
     agree("ehrshot")
     host = serve("ehrshot", RedivisHost(find_source("ehrshot").path, {ARCHIVE: b"PK"}, token="the right word"))
@@ -119,6 +143,7 @@ def test_a_wrong_credential_is_one_message_before_anything_starts(user, serve, t
     for word in ("REDIVIS_API_TOKEN", find_source("ehrshot").agreement, "ehr_event_modelling", "(401)"):
         assert word in answer.stderr
     assert "wrong-word" not in answer.stderr + answer.stdout
+    assert answer.stderr.count("REDIVIS_API_TOKEN") == answer.stderr.count(find_source("ehrshot").agreement) == 1
     assert not out.exists()
     left = [p for p in (tmp_path / "cache").rglob("*") if p.is_file() and p.suffix not in (".lock", ".json")]
     assert left == []
@@ -192,7 +217,10 @@ def test_offline_is_ready_where_something_is_here(clinic, stage, monkeypatch, ta
 def test_a_run_in_real_boxes(category: str, clinic, tasks, tmp_path) -> None:
     task = tasks[category]
     clinic.open_for(task)
-    extra = ("--harness", "reference") if category == "ehr_format_conversion" else ()
+    probes: list[str] = []
+    if task.category.image not in ("tabular", "imaging"):  # else the guards run them on the host
+        probes = [f"probe:{probe['name']}" for probe in list_probes(task.category.folder)]
+    extra = [word for name in ("reference", *probes) for word in ("--harness", name)] if probes else []
     words = ("--harness", "oracle", "--harness", "nop", *extra, "--edition", "clinical", "--scale", "small")
     answer = hab("run", *words, "--tasks", task.id, "--out", str(tmp_path), "--jobs", "2")
     assert answer.returncode == 0, answer.stderr
@@ -200,8 +228,10 @@ def test_a_run_in_real_boxes(category: str, clinic, tasks, tmp_path) -> None:
     records = {record.plan.harness: record for record in folder.records().values()}
     assert records["oracle"].outcome is Outcome.PASSED, records["oracle"].message
     assert records["nop"].reason == "missing_submission"
-    if extra:  # the pinned ETL, run on the disguised demo, gives what the gold holds
+    if probes:  # an honest conversion passes, a cheating one does not
         assert records["reference"].outcome is Outcome.PASSED, records["reference"].message
+    for name in probes:
+        assert (records[name].outcome, records[name].reward) == (Outcome.FAILED, 0), (name, records[name].message)
     assert folder.path.stat().st_mode & 0o777 == 0o700
     assert "real patients" in (folder.path / "CONTAINS-REAL-DATA").read_text()
     secrets = [os.environ[name].encode() for name in ("HF_TOKEN", "PN_PASS", "REDIVIS_API_TOKEN")]
