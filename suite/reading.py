@@ -22,6 +22,7 @@ from runners.gateway import price_book
 from runners.harnesses.script import list_probes
 from suite.request import RequestError, check_figure
 from suite.scoring import make_scale
+from suite.seam import load
 
 POLL_S = 0.3
 
@@ -69,7 +70,7 @@ def show(task_id: str, *, scale: str, figure: Path | None, seed: str | None, wit
         f"limits      {limits.cpus:g} CPUs, {limits.memory_mb} MB memory, {limits.storage_mb} MB disk, "
         f"{limits.agent_timeout_s} s ({wanted} scale)"
     )
-    typer.echo(f"editions    {', '.join(category.editions)}")
+    typer.echo("editions    " + "\n            ".join(load("suite.sourcing:stands_on")(category)))
     typer.echo(f"data card   {category.folder / 'README.md'}")
     typer.echo("probes      " + "\n            ".join(f"{p['name']}: {p['why']}" for p in list_probes(category.folder)))
     typer.echo(f"\n--- instruction ---\n{render_instruction(task, limits)}")

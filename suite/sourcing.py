@@ -2,8 +2,10 @@
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -125,6 +127,7 @@ def require_sources(tasks: Sequence[Task], *, ask: bool = True) -> None:
     }
     bad = {name: state for name, state in states.items() if state.word == "not ready"}
     if not bad:
+        _require_room(tasks, [source for name, source in used.items() if states[name].fetched], states, root)
         return
     lines = [
         "  " + "; ".join(filter(None, (f"{name}: {state.detail}", state.repair, f"tasks: {tasks_of(used[name])}")))
@@ -132,6 +135,32 @@ def require_sources(tasks: Sequence[Task], *, ask: bool = True) -> None:
     ]
     good = [category for category in wanted.values() if not bad.keys() & set(category.clinical_sources)]
     raise NotReadyError("\n".join(["not ready, nothing was started:", *lines, _offer(good)]))
+
+
+def _require_room(
+    tasks: Sequence[Task], fetched: Sequence[SourceSpec], states: Mapping[str, State], root: Path
+) -> None:
+    """Refuse at once what would fill the disk after hours; each download is checked again, to the byte."""
+    root.mkdir(parents=True, exist_ok=True)
+    need = 0.0
+    for source in fetched:
+        users = [category for category in load_catalog() if source.id in category.clinical_sources]
+        chosen = sum(task.category in users for task in tasks) / sum(len(category.cases) for category in users)
+        need += max(0.0, source.size_gb * chosen - states[source.id].here_gb)
+    free = shutil.disk_usage(root).free / 1e9
+    if need > free:
+        names = ", ".join(source.id for source in fetched)
+        raise NotReadyError(
+            f"not ready, nothing was started: about {need:.3g} GB are still to be fetched ({names}), {free:.3g} GB are "
+            f"free on the disk of {root}: free some, choose fewer tasks, or point HAB_SUITE_CACHE at a larger disk"
+        )
+
+
+def stands_on(category: Category) -> list[str]:
+    """Return, for people, what each edition of a category is made of, and under which licence."""
+    made = [f"{source.title} ({source.licence})" for source in category.sources] or ["the suite's own generator (MIT)"]
+    found = [f"{find_source(name).title} ({find_source(name).licence})" for name in category.clinical_sources]
+    return [f"synthetic: {'; '.join(made)}", *([f"clinical: {'; '.join(found)}"] if found else [])]
 
 
 def provide_checks(tasks: Sequence[Task]) -> None:

@@ -26,6 +26,8 @@ class State:
     repair: str = ""
     here_gb: float = 0.0
     """How much of it is on this machine."""
+    fetched: bool = False
+    """Whether what is missing would be fetched now."""
 
 
 def state_of(source: SourceSpec, settings: Settings, root: Path, *, ask: bool = False) -> State:
@@ -70,7 +72,7 @@ def _asked_for(source: SourceSpec, settings: Settings, root: Path, here: float, 
             return State("not ready", error.brief, f"look at {look}; access and agreement: {source.agreement}", here)
         except SourceError as error:
             return State("not ready", str(error), here_gb=here)
-    return State("ready", f"accepted {accepted}", here_gb=here)
+    return State("ready", f"accepted {accepted}", here_gb=here, fetched=True)
 
 
 def is_used(source: SourceSpec, settings: Settings) -> bool:

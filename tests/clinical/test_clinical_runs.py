@@ -2,16 +2,18 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from ehrshot import ARCHIVE
 from hosts import RedivisHost
 from test_clinical_guards import CLINICAL, DRAWS
 
-from categories.catalog import find_task, load_catalog
+from categories.catalog import all_tasks, find_task, load_catalog
 from categories.sources.agreements import Agreements
 from categories.sources.errors import NotReadyError
 from categories.sources.settings import Settings
@@ -105,6 +107,33 @@ def test_a_run_that_is_not_ready_starts_nothing_and_offers_what_is(user, tmp_pat
     assert "Ready now (10 tasks): --category tumor_area_selection" in answer.stderr
     assert "Traceback" not in answer.stderr
     assert not out.exists()
+
+
+def test_show_says_what_each_edition_is_made_of_and_under_which_licence(user) -> None:
+    shown = hab("show", "ehr_format_conversion/mimic_iv_to_meds").stdout
+    assert "synthetic: MIMIC-IV-MEDS 0.0.7, source distribution (MIT)" in shown
+    for name in ("mimic_iv_demo", "mimic_code"):
+        assert f"{find_source(name).title} ({find_source(name).licence})" in shown
+
+
+def test_a_disk_too_small_for_the_whole_run_is_refused_before_anything_is_asked(
+    user, agree, tmp_path, monkeypatch
+) -> None:
+    agree("camelyon16")
+    slides = [task for task in all_tasks() if task.category.id == "tumor_area_selection"]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=20e9))
+    with pytest.raises(NotReadyError, match=r"about 25 GB .*\(camelyon16\), 20 GB are free .*HAB_SUITE_CACHE"):
+        require_sources(slides)
+    require_sources(slides[:7])
+    held = tmp_path / "cache" / "sources" / "camelyon16" / "v" / "files"
+    held.mkdir(parents=True)
+    with (held / "slide.tif").open("wb") as file:
+        file.truncate(6_000_000_000)
+    require_sources(slides)
+    (tmp_path / "copy").mkdir()
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    monkeypatch.setenv(find_source("camelyon16").folder_variable, str(tmp_path / "copy"))
+    require_sources(slides)
 
 
 @pytest.mark.engine
