@@ -19,7 +19,8 @@ DATA = Path(os.environ.get("HAB_DATA", "/workspace/data"))
 OUT = Path(os.environ.get("HAB_SUBMISSION", "/workspace/submission"))
 POOLED: Array = downscale_local_mean
 CANONICAL: Array = nibabel.as_closest_canonical
-DISC = ndi.iterate_structure(ndi.generate_binary_structure(2, 1), 2)
+BALL = ndi.iterate_structure(ndi.generate_binary_structure(3, 1), 2)
+DISC = BALL[2]
 STATIONS = (
     ((0, 34), (-16, 2), (-24, -10), 0.15),
     ((-32, -8), (2, 14), (-4, 14), 0.3),
@@ -27,9 +28,7 @@ STATIONS = (
     ((-26, -14), (8, 20), (50, 64), 0.5),
 )
 """Paratracheal, subcarinal, aortopulmonary, left hilar: box (mm from the carina), soft share that is no longer fat."""
-
-
-LIMITS = (5, 14, 0.46, 80, 15, 58, 1, 4.5, 1.5, 130, 8.2, 14, 66, 7, 1.5, 262, 5.4)
+LIMITS = (5, 14, 0.46, 80, 15, 58, 1, 4.5, 3.5, 125, 11, 14, 78, 9, 2.6, 300, 5.4)
 """The measures of the labels, in the order of labels.txt, from which they are answered yes."""
 
 
@@ -65,11 +64,8 @@ class Chest:
         self.level = float(np.median(self.half[self.half_lung]))
         self.smooth = ndi.gaussian_filter(self.grid, 0.8)
         self.bare = ndi.grey_opening(ndi.gaussian_filter(np.clip(self.grid, -1000, 100), 0.6), size=(3, 3, 3))
-        self.cage, self.filled, self.carina = (
-            self._cage() | self.lung,
-            ndi.binary_closing(self.lung, iterations=3) | self.lung,
-            self._carina(),
-        )
+        self.filled = ndi.binary_closing(self.lung, iterations=3) | self.lung
+        self.cage, self.carina = self._cage() | self.lung, self._carina()
         axes = [(np.arange(n) - c / 2) * s for n, c, s in zip(self.grid.shape, self.carina, self.grid_mm, strict=True)]
         self.up, self.back, self.left = np.meshgrid(*axes, indexing="ij", sparse=True)
 
@@ -123,12 +119,11 @@ class Chest:
 
 
 def masses(c: Chest) -> tuple[float, ...]:
-    """Return the largest volumes (ml) of pericardial fluid, collapsed lung, dependent fluid, airy consolidation."""
+    """Return the volumes (ml) of pericardial fluid, a dense sheet, dependent fluid; the air (%) in dense lung."""
     fluid = (c.smooth > -12) & (c.smooth < 28) & dilated(c.cage) & c.body
     middle = np.array([np.median(np.nonzero(b)[0]) if b.any() else 0 for b in c.body])
     behind = (np.arange(fluid.shape[1])[None, :, None] - middle[:, None, None]) * c.grid_mm[1] > 15
-    labels, counts = parts(eroded(dilated(eroded(fluid), mask=fluid) & behind))
-    pleural = 0.0
+    (labels, counts), pleural = parts(eroded(dilated(eroded(fluid), mask=fluid) & behind)), 0.0
     for i in np.argsort(-counts)[:6]:
         layer = dilated(labels == i)
         if counts[i] and ndi.center_of_mass(layer)[0] * c.grid_mm[0] > 60 and c.smooth[layer].mean() < 22:
@@ -136,29 +131,32 @@ def masses(c: Chest) -> tuple[float, ...]:
             pleural = max(pleural, float(layer.sum() * c.ml) * (depth.max() > 5))
     fluid = (c.smooth > -5) & (c.smooth < 26) & eroded(c.cage, None, 2) & ~c.lung
     zone = (abs(c.up + 77) < 48) & (abs(c.back + 39) < 61) & (abs(c.left - 22) < 83)
-    pericardial = float(parts(dilated(eroded(fluid), mask=fluid) & zone)[1].max() * c.ml)
-    soft = (c.smooth > -40) & (c.smooth < 130) & c.cage
-    soft |= ndi.binary_closing(soft, iterations=2) & c.cage
-    island, rest = np.zeros_like(soft), np.zeros_like(soft)
-    for z in np.flatnonzero(c.lung.sum((1, 2)) * c.grid_mm[1] * c.grid_mm[2] > 4000):
-        across = np.nonzero(c.lung[z])[1]
-        labels, counts = parts(ndi.binary_opening(soft[z], DISC))
-        medial = abs(np.arange(soft.shape[2]) - (across.min() + across.max()) / 2) * c.grid_mm[2] < 22
-        central = np.bincount(labels[:, medial].ravel(), minlength=len(counts)) > 0.25 * counts
-        central |= counts * c.grid_mm[1] * c.grid_mm[2] > 4500
-        island[z], rest[z] = ~central[labels] & (labels > 0), central[labels] & (labels > 0)
-    labels, counts = parts(island)
-    found = [0.0, 0.0, 0.0]
-    for i in np.argsort(-counts)[:14]:
-        part = labels == i
-        if counts[i] * c.ml < 1.5 or c.lung[dilated(part, None, 4) & ~dilated(part, None, 2)].mean() < 0.2:
-            continue
-        contact = (ndi.binary_dilation(part, np.ones((3, 1, 1))) & rest).sum() / part.sum((1, 2)).max()
-        core = eroded(part) if eroded(part).sum() > 5 else part
-        level, airy = np.median(c.smooth[core]), (c.grid[part] < -100).mean() > 0.025
-        kind = 0 if airy and level < 42 else 1 if level > 43 and contact < 0.3 else 2
-        found[kind] = max(found[kind], counts[i] * c.ml)
-    return pericardial, found[1], pleural, found[0]
+    volumes = parts(dilated(eroded(fluid), mask=fluid) & zone)[1] * c.ml
+    return float(volumes.max()), plate(c), pleural, bronchogram(c)
+
+
+def bronchogram(c: Chest) -> float:
+    """Return the largest share of air (%) in a dense body within the hull of a lung."""
+    reach, hull = int(24 / c.grid_mm[1]), np.zeros_like(c.lung)
+    for z, left in np.ndindex(len(hull), 2):
+        wide = ndi.distance_transform_edt(~np.pad(c.lung[z] & ((c.left[0] < 0) == left), reach)) <= reach
+        hull[z] |= (ndi.distance_transform_edt(wide) > reach)[reach:-reach, reach:-reach]
+    dense = np.pad((ndi.grey_closing(c.smooth, (3, 3, 3)) > -150) & hull, 3)
+    labels, counts = parts(ndi.binary_opening(ndi.binary_closing(dense, BALL)[3:-3, 3:-3, 3:-3] & hull, BALL))
+    air = np.bincount(labels.ravel(), (c.grid < -250).ravel(), len(counts)) / np.maximum(counts, 1)
+    return 100 * float(air[counts * c.ml > 2].max(initial=0))
+
+
+def plate(c: Chest) -> float:
+    """Return the volume (ml) of the largest flat dense sheet within the lungs."""
+    places, sheet, sizes = np.nonzero(eroded(c.filled) & (c.smooth > -450)), np.zeros_like(c.lung), [0.0]
+    bend = curvatures(np.clip(c.grid, -1000, 100), c.grid_mm, 3.0, places)
+    sheet[places] = (bend[:, 0] < -150) & (abs(bend[:, 1]) < -0.45 * bend[:, 0])
+    labels, counts = parts(sheet, np.ones((3, 3, 3)))
+    for i in np.flatnonzero(counts * c.ml > 0.5):
+        at = np.argwhere(labels == i) * c.grid_mm
+        sizes.append(float(counts[i] * c.ml) * (np.ptp(at @ np.linalg.eigh(np.cov(at.T))[1][:, 0]) < 16))
+    return max(sizes)
 
 
 def curvatures(field: Array, mm: Array, scale: float, places: tuple[Array, ...]) -> Array:
@@ -291,8 +289,8 @@ def main() -> None:
     """Measure, compare, write."""
     labels = (DATA / "labels.txt").read_text(encoding="utf-8").split("\n")[: len(LIMITS)]
     found = zip(labels, measures(Chest(*read_scan(DATA))), LIMITS, strict=True)
-    lines = [f"{label}: {'yes' if value >= limit else 'no'}\n" for label, value, limit in found]
     OUT.mkdir(parents=True, exist_ok=True)
+    lines = (f"{label}: {'yes' if value >= limit else 'no'}\n" for label, value, limit in found)
     (OUT / "predictions.txt").write_text("".join(lines), encoding="utf-8")
 
 

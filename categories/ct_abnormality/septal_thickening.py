@@ -13,6 +13,8 @@ YES_REGIONS, GREY_SEPTA, LOBULE_MM = (2, 4), (5, 8), (11.0, 16.0)
 SEPTUM_HU = -60.0
 DEPTH_MM = 30.0
 """Septa fade inwards of this depth below the pleura."""
+FISSURE_MM = 3.0
+"""Reach of the smoothing that turns the steps between the lobes' masks into a surface."""
 VISIBLE_MM2 = 60.0
 """Area of a septum that counts: about 10 mm long in two or three slices."""
 
@@ -107,7 +109,7 @@ def _region(
     half = each[code] * (1 + np.float32(0.25) * fractal(rng, axes, 8.0, octaves=2))
     weight = smooth_step(half - gap, -0.6, 0.5) * near * _upright(seeds)[code] * kept[code]
     if limit is None:
-        weight = np.maximum(weight, 0.8 * near * _fissures(lobe))
+        weight = np.maximum(weight, 0.8 * near * _fissures(lobe, canvas.spacing_mm))
     weight = ndimage.gaussian_filter(np.asarray(weight, np.float32), (0.6, 0.6, 0)) * np.float32(rng.uniform(0.6, 0.85))
     canvas.put(box, np.where(canvas.hu[box] < SEPTUM_HU, weight, 0), SEPTUM_HU)
     seen = int(((area > VISIBLE_MM2) & kept).sum())
@@ -139,12 +141,13 @@ def _upright(seeds: Point) -> Field:
     return np.asarray(1 - 0.75 * share.ravel(), np.float32)
 
 
-def _fissures(lobe: NDArray[np.uint8]) -> Field:
+def _fissures(lobe: NDArray[np.uint8], spacing_mm: tuple[float, float, float]) -> Field:
     """Return the surfaces between two lobes, smoothed over the steps of the mask: fissures thicken with the septa."""
     first = np.zeros(lobe.shape, np.float32)
     second = np.zeros(lobe.shape, np.float32)
     for number in np.unique(lobe[lobe > 0]):
-        share = ndimage.gaussian_filter((lobe == number).astype(np.float32), (1.4, 1.4, 0.6))
+        share = ndimage.gaussian_filter((lobe == number).astype(np.float32), FISSURE_MM / np.array(spacing_mm))
         second = np.maximum(second, np.minimum(first, share))
         first = np.maximum(first, share)
-    return smooth_step(second, 0.3, 0.48)
+    # Half of the smoothed shares at the border itself, 0.43 half a millimetre beside it.
+    return smooth_step(second, 0.4, 0.48)
