@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ct_draws import draw_of
-from ct_findings import draw_on
 from ct_small_thorax import thorax
 from scipy import ndimage
 
@@ -15,7 +14,6 @@ from categories.chest.labels import LOBES, where
 from categories.ct_abnormality import mosaic_attenuation, opacity, synthetic
 from categories.ct_abnormality.canvas import open_canvas
 from categories.ct_abnormality.findings import BODILY
-from categories.ct_abnormality.lung_gravity import dependent_density
 from categories.ct_abnormality.lungs import survey
 from categories.ct_abnormality.visibility import GATE, contrast_hu
 
@@ -58,18 +56,17 @@ def test_a_finding_below_the_gate_is_not_scored(monkeypatch, tmp_path: Path) -> 
     assert sum(entry["scored"] for entry in labels) < 12
 
 
-@pytest.mark.parametrize("later", ["nothing", "mosaic", "expiration", "gravity"])
+@pytest.mark.parametrize("later", ["nothing", "mosaic", "expiration"])
 @pytest.mark.parametrize("seed", range(3))
 def test_haze_keeps_its_contrast_beside_what_is_drawn_later(later: str, seed: int) -> None:
-    canvas, before, _ = draw_on(thorax(), "opacity", "present", seed, {})
-    hazy = canvas.hu - before > 0.6 * (canvas.hu - before).max()
-    rng = np.random.default_rng(seed)
+    canvas, rng = open_canvas(thorax(), np.random.default_rng(1)), np.random.default_rng(seed)
+    before = canvas.hu.copy()
+    opacity._haze(canvas, rng, survey(canvas), 40.0, opacity.YES_HU[0])
+    hazy = canvas.hu - before > 0.6 * opacity.YES_HU[0]
     if later == "mosaic":
         mosaic_attenuation.present(canvas, rng, {})
     elif later == "expiration":
         mosaic_attenuation.lookalike(canvas, rng, {})
-    elif later == "gravity":
-        dependent_density(canvas, rng, survey(canvas), 200.0, 30.0)
     near = ndimage.binary_dilation(hazy, iterations=12) & ~ndimage.binary_dilation(canvas.occupied, iterations=4)
     lung = near & where(canvas.organs, LOBES) & (before < -800)
     assert np.median(canvas.hu[hazy & (before < -800)]) - np.median(canvas.hu[lung]) > DEFINED_HU
