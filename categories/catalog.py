@@ -90,7 +90,8 @@ def select_tasks(globs: Iterable[str] = (), categories: Iterable[str] = ()) -> l
         hits = [task for task in tasks if _matches(task, pattern)]
         if not hits:
             within = f" within --category {' '.join(wanted)}" if wanted else ""
-            raise CatalogError(f"--tasks {pattern}: matches no task{within}.{_near(pattern, [t.id for t in tasks])}")
+            near = _near(pattern, [t.id for t in tasks])
+            raise CatalogError(f"--tasks {pattern}: matches no task{within}.{near} `hab-suite list` shows all.")
         chosen += [task for task in hits if task not in chosen]
     return sorted(chosen, key=tasks.index)
 

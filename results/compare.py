@@ -97,6 +97,8 @@ def compare(runs: Sequence[RunFolder], a: str, b: str, *, prices: PriceBook | No
         MixError: the runs differ in what must be equal.
     """
     blocks = split(runs, trial_frame(runs, prices), planned_frame(runs))
+    if not blocks:
+        raise CompareError("these runs have no trials to compare; `hab-suite resume RUN` runs what was planned")
     block = blocks[0]
     counted = block.trials.filter(pl.col("outcome") != Outcome.CANCELLED.value)
     sides = [_select(counted, name) for name in (a, b)]

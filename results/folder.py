@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from results.files import Journal, write_atomically
-from results.records import SCHEMA_VERSION, Event, RunPlan, TrialPlan, TrialRecord
+from results.records import SCHEMA_VERSION, Event, RunPlan, TrialPlan, TrialRecord, first_fault
 from results.trial_folder import TrialFolder
 
 REAL_DATA_NOTE = """This folder holds data derived from real patients under data use agreements.
@@ -23,6 +23,7 @@ Do not copy, publish, commit or upload it; see the agreements of the sources nam
 """
 CLOSING = ("trial_ended", "rescored")
 """The events that carry a record."""
+COPY = "restore it from a copy"
 
 
 class RunFolderError(Exception):
@@ -99,12 +100,14 @@ class RunFolder:
         """
         folder = cls(path)
         if not folder.plan_file.is_file():
-            raise RunFolderError(f"{path} is no run folder: it holds no run.json")
+            raise RunFolderError(
+                f"{path} is no run folder: it holds no run.json; give one that `hab-suite run` made: OUT/<run id>"
+            )
         try:
             head = from_json(folder.plan_file.read_bytes())
             version = head["schema_version"]
         except (ValueError, KeyError, TypeError) as error:
-            raise RunFolderError(f"{folder.plan_file} is damaged: {error}") from None
+            raise RunFolderError(f"{folder.plan_file} is damaged: {error}; {COPY}") from None
         if not isinstance(version, int) or version > SCHEMA_VERSION:
             raise RunFolderError(
                 f"{path} was written in format version {version}; this hab-suite reads up to "
@@ -113,7 +116,7 @@ class RunFolder:
         try:
             folder.plan = RunPlan.model_validate(head)
         except ValidationError as error:
-            raise RunFolderError(f"{folder.plan_file} is damaged: {error}") from None
+            raise RunFolderError(f"{folder.plan_file} is damaged: {first_fault(error)}; {COPY}") from None
         return folder
 
     @cached_property
@@ -121,7 +124,17 @@ class RunFolder:
         return RunPlan.model_validate_json(self.plan_file.read_bytes())
 
     def seed(self) -> str:
-        return self.seed_file.read_text(encoding="utf-8").removesuffix("\n")
+        """Return the seed.
+
+        Raises:
+            RunFolderError: the file is not there, as in a copy that was made to be shown, or damaged.
+        """
+        try:
+            return self.seed_file.read_text(encoding="utf-8").removesuffix("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise RunFolderError(
+                f"{self.seed_file} cannot be read ({error}); without the seed a run's data cannot be made again: {COPY}"
+            ) from None
 
     def trial(self, trial: TrialPlan | str) -> TrialFolder:
         """Return the folder of a trial, by its plan or id; an id that leads out of ``trials/`` is refused."""
@@ -178,27 +191,45 @@ class RunFolder:
         return dict(self.iter_raw_records())
 
     def iter_raw_records(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield (trial id, record) in the journal's order; a later one of the same id replaces the earlier."""
+        """Yield (trial id, record) in the journal's order; a later one of the same id replaces the earlier.
+
+        Raises:
+            RunFolderError: something that no crash has torn is no record.
+        """
         seen = set()
-        for line in self._lines():
+        for number, line in enumerate(self._lines(), 1):
             if b"trial_ended" not in line and b"rescored" not in line:
                 continue
             try:
                 event = from_json(line, cache_strings="keys")
             except ValueError:
                 continue
+            if not isinstance(event, dict):
+                raise RunFolderError(f"{self.events_file}, line {number} is no event; {COPY}")
             if event.get("kind") in CLOSING and event.get("record"):
-                seen.add(event["trial_id"])
-                yield event["trial_id"], event["record"]
+                trial_id = str(event.get("trial_id"))
+                seen.add(trial_id)
+                yield trial_id, event["record"]
         for trial in self.plan.trials:
             if trial.trial_id not in seen:
                 file = self.trial(trial).record_file
                 if file.is_file():
-                    yield trial.trial_id, json.loads(file.read_bytes())
+                    yield trial.trial_id, _document(file)
 
     def records(self) -> dict[str, TrialRecord]:
-        """Return the last record of each trial id: ``trial_ended``, or the last ``rescored`` after it."""
-        return {trial_id: TrialRecord.model_validate(raw) for trial_id, raw in self.raw_records().items()}
+        """Return the last record of each trial id: ``trial_ended``, or the last ``rescored`` after it.
+
+        Raises:
+            RunFolderError: a record is damaged.
+        """
+        found = {}
+        for trial_id, raw in self.raw_records().items():
+            try:
+                found[trial_id] = TrialRecord.model_validate(raw)
+            except ValidationError as error:
+                where = f"{self.events_file}: the record of {trial_id}"
+                raise RunFolderError(f"{where} is damaged: {first_fault(error)}; {COPY}") from None
+        return found
 
     def unfinished(self, plan: RunPlan | None = None) -> tuple[TrialPlan, ...]:
         """Return the planned trials that have no record, in the plan's order: what ``resume`` runs."""
@@ -209,6 +240,16 @@ class RunFolder:
         if self.events_file.is_file():
             with self.events_file.open("rb") as file:
                 yield from file
+
+
+def _document(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise RunFolderError(f"{file} is damaged: {error}; {COPY}, or remove it and resume the run") from None
+    if not isinstance(found, dict):
+        raise RunFolderError(f"{file} is damaged: no JSON object; {COPY}, or remove it and resume the run")
+    return found
 
 
 def open_all(paths: Iterable[Path]) -> list[RunFolder]:

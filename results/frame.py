@@ -117,7 +117,7 @@ def planned_frame(runs: Sequence[RunFolder]) -> pl.DataFrame:
         columns["agent"] += [trial.trial_id.split("/")[-2] for trial in trials]
         for key in keys:
             columns[key] += [getattr(trial, key) for trial in trials]
-    return pl.DataFrame(columns, schema_overrides={"run": pl.Int32})
+    return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String) | {"run": pl.Int32})
 
 
 def export_parquet(
@@ -136,9 +136,13 @@ def export_parquet(
 
 
 def _table(number: int, run: RunFolder, book: PriceBook) -> pl.DataFrame:
-    rows = [_row(number, raw, run.plan, book) for _, raw in run.iter_raw_records()]
-    columns = zip(*rows, strict=True) if rows else ((),) * len(SCHEMA)
-    table = pl.DataFrame(dict(zip(SCHEMA, columns, strict=True)), schema=SCHEMA)
+    try:
+        rows = [_row(number, raw, run.plan, book) for _, raw in run.iter_raw_records()]
+        columns = zip(*rows, strict=True) if rows else ((),) * len(SCHEMA)
+        table = pl.DataFrame(dict(zip(SCHEMA, columns, strict=True)), schema=SCHEMA)
+    except (LookupError, TypeError, ValueError, AttributeError, pl.exceptions.PolarsError):
+        run.records()  # slowly, and strictly: says which record is damaged
+        raise
     return table.unique("trial_id", keep="last", maintain_order=True)
 
 

@@ -17,7 +17,7 @@ from genai_prices.data_snapshot import get_snapshot
 from genai_prices.types import ModelInfo, TieredPrices
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, TypeAdapter, ValidationError
 
-from results.records import Usage
+from results.records import Usage, first_fault
 
 MILLION = 1_000_000
 
@@ -130,8 +130,15 @@ def read_price_file(path: Path) -> PriceBook:
     try:
         content = path.read_bytes()
         own = TypeAdapter(dict[str, Rates]).validate_python(tomllib.loads(content.decode()))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
-        raise PriceFileError(f"price file {path}: {error}") from None
+    except OSError as error:
+        raise PriceFileError(f"price file {path}: {error.strerror}; --prices names a TOML file") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise PriceFileError(f"price file {path}: is no TOML file: {error}") from None
+    except ValidationError as error:
+        keys = ", ".join(Rates.model_fields)
+        raise PriceFileError(
+            f"price file {path}: {first_fault(error)}; one table a model, with {keys} in USD per million tokens"
+        ) from None
     return PriceBook(own=own, own_digest=hashlib.sha256(content).hexdigest())
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 SCHEMA_VERSION = 1
 """Raised when a change would break a reader."""
@@ -18,6 +18,12 @@ class Frozen(BaseModel):
     """Immutable, and strict about keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def first_fault(error: ValidationError) -> str:
+    """Return the first thing that is wrong with a document, on one line."""
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 class Outcome(StrEnum):

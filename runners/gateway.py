@@ -38,15 +38,16 @@ def plan_gateway(plan: RunPlan, key_file: Path | None) -> GatewayPlan | None:
     """Find the endpoints and keys of a run's harnesses; null where none asks a model.
 
     Raises:
-        KeyMissingError: a credential is missing; said before anything is built.
+        KeyMissingError: a credential is missing, or the key file cannot be read; said before anything is built.
         HarnessError: a limit is set, and a model has no price to reckon it by.
         PriceFileError: the file of ``--prices`` cannot be used.
     """
     asking = models_asked(plan)
+    variables = read_variables(key_file, os.environ)
+    price_book(plan)
     if not asking:
         return None
     models = {harness.model: harness.provider for harness in asking}
-    variables = read_variables(key_file, os.environ)
     logins = find_logins(asking, variables, allowed="allow_login_in_box" in plan.options)
     _refuse_beside(logins, asking)
     _refuse_unmetered(plan, logins)

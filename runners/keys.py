@@ -61,8 +61,9 @@ def read_variables(key_file: Path | None, environ: Mapping[str, str]) -> dict[st
         return dict(environ)
     try:
         lines = key_file.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise KeyMissingError(f"--key-file {key_file}: {error.strerror}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no text in UTF-8"
+        raise KeyMissingError(f"--key-file {key_file}: {why}; it must hold NAME=value lines") from None
     found = dict(environ)
     for number, line in enumerate(lines, 1):
         text = line.strip().removeprefix("export ")

@@ -37,13 +37,14 @@ def options(
 
 
 def main() -> None:
-    """Run the command line; expected errors are one line on standard error, exit status 2."""
+    """Run the command line; errors that a user can mend are told on standard error, exit status 2."""
     try:
         app(prog_name="hab-suite")
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        if not isinstance(error, load("suite.errors:EXPECTED")):
+        words = load("suite.errors:words_of")(error)
+        if not words:
             raise
-        typer.echo(f"hab-suite: {error}", err=True)
+        typer.echo(f"hab-suite: {words}", err=True)
         sys.exit(2)

@@ -1,4 +1,4 @@
-"""Errors that a user can mend: their message is all that is shown."""
+"""Errors that a user can mend: their words are all that is shown."""
 
 from categories.assets import AssetError
 from categories.catalog import CatalogError
@@ -35,3 +35,13 @@ EXPECTED = (
     StagingError,
     VerifierError,
 )
+
+
+def words_of(error: Exception) -> str:
+    """Return what a user is told of an error; empty for one that only a developer can mend."""
+    if isinstance(error, EXPECTED):
+        return str(error)
+    if isinstance(error, OSError):  # a path that is not there or may not be written, a full disk
+        what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        return f"{what}; see that the path is right, that you may write there, and that the disk has room"
+    return ""

@@ -29,8 +29,8 @@ class RunRequest(BaseModel):
     """Attempts per instance."""
     instances: int = Field(default=1, ge=1)
     """Draws per task."""
-    jobs: int = Field(default=0, ge=0)
-    """Trials at once; 0 lets the machine decide."""
+    jobs: int | None = Field(default=None, ge=1)
+    """Trials at once; left out, the machine decides."""
     edition: Literal["synthetic", "clinical"] = "synthetic"
     scale: Literal["full", "small"] = "full"
     seed: str = Field(default=DEFAULT_SEED, min_length=1)
@@ -66,8 +66,8 @@ def make_request(plan_file: Path | None, flags: dict[str, Any]) -> RunRequest:
             words = tomllib.loads(plan_file.read_text(encoding="utf-8"))
         except OSError as error:
             raise RequestError(f"-f {plan_file}: {error.strerror}") from None
-        except tomllib.TOMLDecodeError as error:
-            raise RequestError(f"-f {plan_file}: {error}") from None
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise RequestError(f"-f {plan_file}: is no TOML file: {error}") from None
     words |= {name: value for name, value in flags.items() if value not in (None, [], ())}
     try:
         return RunRequest.model_validate(words)
@@ -76,11 +76,12 @@ def make_request(plan_file: Path | None, flags: dict[str, Any]) -> RunRequest:
         name = str(first["loc"][0]) if first["loc"] else ""
         flag = f"--{name.replace('_', '-')}"
         where = f"-f {plan_file}: {name}" if plan_file is not None and name not in flags else flag
-        known = ", ".join(RunRequest.model_fields)
         if first["type"] == "missing" or (name == "harness" and first["type"] == "too_short"):
             raise RequestError("--harness is needed: oracle, nop, reference, codex, claude-code ...") from None
-        hint = f" Known words: {known}." if first["type"] == "extra_forbidden" else ""
-        raise RequestError(f"{where}: {first['msg']} (given: {first['input']!r}).{hint}") from None
+        if first["type"] == "extra_forbidden":
+            raise RequestError(f"{where}: no such word; there are {', '.join(RunRequest.model_fields)}") from None
+        said = first["msg"].replace("Input should", "it should")
+        raise RequestError(f"{where}: {said} (given: {first['input']!r})") from None
 
 
 def check_figure(path: Path, suffixes: tuple[str, ...]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from results.folder import RunFolder
 from results.pricing import PriceBook
-from results.site.build import Options, build_site
+from results.site.build import Options, SiteError, build_site
 
 REFRESH_S = 10
 
@@ -62,10 +62,18 @@ def serve_site(
     prices: PriceBook | None = None,
     ready: Callable[[str], None] = print,
 ) -> None:
-    """Serve on 127.0.0.1 until interrupted; ``ready`` is told the address. Port 0 takes a free one."""
+    """Serve on 127.0.0.1 until interrupted; ``ready`` is told the address. Port 0 takes a free one.
+
+    Raises:
+        SiteError: the port is taken.
+    """
     with TemporaryDirectory(prefix="hab-suite-site-") as folder:
         fresh = Fresh(runs, Path(folder), options or Options(), prices)
         fresh.update()
-        with ThreadingHTTPServer(("127.0.0.1", port), partial(Handler, fresh=fresh)) as server:
+        try:
+            made = ThreadingHTTPServer(("127.0.0.1", port), partial(Handler, fresh=fresh))
+        except OSError as error:
+            raise SiteError(f"--port {port}: {error.strerror}; name another, or 0 for a free one") from None
+        with made as server:
             ready(f"http://127.0.0.1:{server.server_port}/")
             server.serve_forever()

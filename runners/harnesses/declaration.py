@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from results.records import first_fault
 from runners.harness import HarnessError, HarnessOptions
 
 
@@ -64,12 +65,13 @@ def read_declaration(options: HarnessOptions) -> Declaration:
         )
     try:
         found = Declaration.model_validate(tomllib.loads(Path(named).read_text(encoding="utf-8")))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise HarnessError(f"--harness-file {named}: {error}") from None
+    except OSError as error:
+        raise HarnessError(f"--harness-file {named}: {error.strerror}; it must be a TOML file") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise HarnessError(f"--harness-file {named}: is no TOML file: {error}") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise HarnessError(f"--harness-file {named}: {where}: {first['msg']}") from None
+        known = ", ".join(Declaration.model_fields)
+        raise HarnessError(f"--harness-file {named}: {first_fault(error)}; its words are {known}") from None
     if options.argument not in ("", found.name, "example"):
         raise HarnessError(f"--harness declared:{options.argument}: {named} declares {found.name}.")
     return found

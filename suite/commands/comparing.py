@@ -72,7 +72,7 @@ def site(
 
 def view(
     runs: Runs,
-    port: Annotated[int, typer.Option("--port", help="0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 0,
     with_gold: WithGold = False,
     with_published: WithPublished = False,
     mix: Mix = False,

@@ -23,7 +23,7 @@ Tasks = Annotated[Words, Option("--tasks", help="Glob over task ids (`*/combined
 Categories = Annotated[Words, Option("--category", help="Category; repeatable.")]
 Trials = Annotated[int | None, Option("--trials", help="Attempts per instance (1).")]
 Instances = Annotated[int | None, Option("--instances", help="Draws per task (1).")]
-Jobs = Annotated[int | None, Option("--jobs", "-j", help="Trials at once (as many as the machine has CPUs).")]
+Jobs = Annotated[int | None, Option("--jobs", "-j", min=1, help="Trials at once (as many as the machine has CPUs).")]
 Edition = Annotated[str | None, Option("--edition", help="synthetic (default) or clinical.")]
 Scale = Annotated[str | None, Option("--scale", help="full (default) or small.")]
 Seed = Annotated[str | None, Option("--seed", help="Seed of the data; `hab-suite seed new` makes a private one.")]
