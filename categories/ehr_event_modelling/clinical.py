@@ -10,7 +10,16 @@ import polars as pl
 from scipy import sparse
 
 from categories.draw import Draw
-from categories.ehr_event_modelling.gate import GRID, as_dataset, embedding_scores, fit_trees, gate_scores, with_age
+from categories.ehr_event_modelling.counting import Counting
+from categories.ehr_event_modelling.gate import (
+    GRID,
+    SEARCHED,
+    as_dataset,
+    embedding_scores,
+    fit_trees,
+    gate_scores,
+    with_age,
+)
 from categories.ehr_event_modelling.measures import expected_auroc
 from categories.ehr_event_modelling.plain import best_plain
 from categories.ehr_event_modelling.timelines import Examples, Timelines, floats, read_examples
@@ -40,11 +49,12 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path, sources: S
     events, splits, labels = (found[name] for name in wanted)
     examples = read_examples(draw, labels, splits, MOST[draw.scale])
     with tempfile.TemporaryDirectory(dir=gold.parent) as scratch:
-        counts, facts = Timelines(draw, events, examples, Path(scratch)).write(public / "events.csv")
+        timelines = Timelines(draw, events, examples, Path(scratch))
+        cells, facts = timelines.write(public / "events.csv")
     for split in ("train", "val", "test"):
         name = "test_examples.csv" if split == "test" else f"{split}_labels.csv"
         _write_examples(draw, public / name, examples, split)
-    _write_gold(draw, gold, examples, counts, facts)
+    _write_gold(draw, gold, examples, timelines.counting, cells, facts)
     return None
 
 
@@ -61,16 +71,19 @@ def _write_examples(draw: Draw, path: Path, examples: Examples, split: str) -> N
     (table.drop("label") if split == "test" else table).write_csv(path, datetime_format=STAMP)
 
 
-def _write_gold(draw: Draw, gold: Path, examples: Examples, counts: sparse.csr_matrix, facts: pl.DataFrame) -> None:
+def _write_gold(
+    draw: Draw, gold: Path, examples: Examples, counting: Counting, cells: sparse.csr_matrix, facts: pl.DataFrame
+) -> None:
     """Write labels and the baselines' scores of the test rows, and what plain orderings reach on them."""
     age = np.maximum(floats(facts["time"]) - floats(facts["born"]), 0) / YEAR_DAYS
-    features = with_age(counts, age)
+    features, simple = counting.features(cells, age), with_age(counting.per_code(cells), age)
     label = np.asarray(examples.table["label"].to_numpy(), np.int64)
     train, val, test = (examples.rows(split).to_numpy() for split in ("train", "val", "test"))
     settings = _settings(draw, features, label, train, val)
+    known = np.concatenate([train, val])
     scores = {
-        "gate": gate_scores(features[train], label[train], features[test], settings),
-        "embedding": embedding_scores(features[train], label[train], features[test]),
+        "gate": gate_scores(features[known], label[known], features[test], settings),
+        "embedding": embedding_scores(simple[known], label[known], simple[test]),
     }
     table = _shown(examples, "test").with_columns([pl.Series(name, score) for name, score in scores.items()])
     table.write_csv(gold / "gold.csv", datetime_format=STAMP)
@@ -93,7 +106,7 @@ def _write_gold(draw: Draw, gold: Path, examples: Examples, counts: sparse.csr_m
 
 
 def _settings(draw: Draw, features: sparse.csr_matrix, label: Ints, train: Ints, val: Ints) -> Mapping[str, object]:
-    """Return the point of EHRSHOT's grid that does best on the validation split; at small scale the case's own."""
+    """Return the point of ``SEARCHED`` that does best on the validation split; at small scale the case's own."""
     if draw.scale == "small":
         return {name: draw.spec.parameters[f"gate_{name}"] for name in GRID[0]}
     data = as_dataset(features[train], label[train])
@@ -102,4 +115,4 @@ def _settings(draw: Draw, features: sparse.csr_matrix, label: Ints, train: Ints,
     def reached(settings: Mapping[str, object]) -> float:
         return expected_auroc(np.asarray(fit_trees(data, settings).predict(features[val]), np.float64), wanted)
 
-    return max(GRID, key=reached)
+    return max(SEARCHED, key=reached)

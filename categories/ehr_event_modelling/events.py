@@ -73,6 +73,12 @@ class Block:
             self.patient[keep], self.minute[keep], self.end[keep], self.code[keep], self.value[keep], self.visit[keep]
         )
 
+    def history(self, patient: int, minute: int) -> tuple[Ints, Floats, Floats]:
+        """Return codes, values and days before ``minute`` of a patient's events that start before it."""
+        start, stop = np.searchsorted(self.patient, [patient, patient + 1])
+        stop = start + np.searchsorted(self.minute[start:stop], minute)
+        return self.code[start:stop], self.value[start:stop], (minute - self.minute[start:stop]) / DAY
+
 
 def make_block(draw: Draw, vocabulary: Vocabulary, topics: Topics, cohort: Cohort, first: int, last: int) -> Block:
     """Return the events of patients ``first`` to ``last``, sorted."""

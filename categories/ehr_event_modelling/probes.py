@@ -13,7 +13,6 @@ import polars as pl
 
 DATA = Path(os.environ.get("HAB_DATA", "/workspace/data"))
 SUBMISSION = Path(os.environ.get("HAB_SUBMISSION", "/workspace/submission"))
-US_PER_DAY = 86_400_000_000
 
 
 def rows(name: str) -> pl.DataFrame:

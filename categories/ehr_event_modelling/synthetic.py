@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,13 @@ from scipy import sparse
 
 from categories.draw import Draw
 from categories.ehr_event_modelling.cohort import SIZES, SPLITS, YEAR, Cohort, build_cohort
+from categories.ehr_event_modelling.counting import Counter, Counting
 from categories.ehr_event_modelling.events import NO_END, Block, make_block
-from categories.ehr_event_modelling.gate import GRID, Counter, embedding_scores, gate_scores, with_age
+from categories.ehr_event_modelling.gate import GRID, embedding_scores, gate_scores, with_age
 from categories.ehr_event_modelling.measures import expected_auroc
 from categories.ehr_event_modelling.plain import best_plain
 from categories.ehr_event_modelling.visits import DAY
-from categories.ehr_event_modelling.vocabulary import VISITS, Ints, build_topics, load_vocabulary
+from categories.ehr_event_modelling.vocabulary import VISITS, Floats, Ints, build_topics, load_vocabulary
 from categories.ehr_event_modelling.writing import EventFile, write_examples, write_gold
 
 TEST = SPLITS.index("test")
@@ -35,35 +37,41 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path) -> str:  #
 
 @dataclass(frozen=True)
 class World:
-    """The patients and the gate's features of all examples."""
+    """The patients, and what was counted in the history of every example."""
 
     cohort: Cohort
+    counts: sparse.csr_matrix
+    """(examples, codes): how often each code stands there."""
     features: sparse.csr_matrix
-    """(examples, codes + 1): counts before the prediction time, and the age."""
-
-    @property
-    def codes(self) -> int:
-        """Return the number of code columns."""
-        return int(self.features.shape[1]) - 1
+    """(examples, columns): what the gate goes by."""
 
     @classmethod
     def of(cls, draw: Draw, events: Path) -> "World":
-        """Make all timelines, write them to ``events``, keep what the gate needs."""
+        """Make all timelines, write them to ``events``, keep what the baselines need."""
         vocabulary = load_vocabulary()
         cohort = build_cohort(draw, vocabulary.diseases)
-        counter = Counter(codes=len(vocabulary.codes))
+        blocks = _blocks(draw, cohort)
+        first, rows_of_first = next(blocks)
+        counting = Counting.of(vocabulary.codes, first.code, first.value)
+        counter = Counter(counting)
         with EventFile(draw, events, vocabulary, cohort.ids) as file:
-            for block, rows in _blocks(draw, cohort):
+            for block, rows in chain([(first, rows_of_first)], blocks):
                 for row in rows:
                     patient, day, _ = cohort.rows[row]
-                    counter.add(block, int(row), int(patient), prediction_minute(int(day)))
+                    counter.add(int(row), *block.history(int(patient), prediction_minute(int(day))))
                 file.write(block)
-        age = (cohort.rows[:, 1] - cohort.birth[cohort.rows[:, 0]]) / YEAR
-        return cls(cohort, with_age(counter.matrix(len(cohort.rows)), age))
+        cells = counter.matrix(len(cohort.rows))
+        return cls(cohort, counting.per_code(cells), counting.features(cells, ages(cohort)))
 
     def rows_of(self, split: int) -> Ints:
         """Return the places of a split's examples."""
         return np.flatnonzero(self.cohort.split[self.cohort.rows[:, 0]] == split)
+
+
+def ages(cohort: Cohort) -> Floats:
+    """Return the age at each example, in years."""
+    years: Floats = (cohort.rows[:, 1] - cohort.birth[cohort.rows[:, 0]]) / YEAR
+    return years
 
 
 def prediction_minute(day: int) -> int:
@@ -96,16 +104,18 @@ def cut(block: Block, until: Ints) -> Block:
 def _write_gold(gold: Path, world: World, settings: Mapping[str, object]) -> None:
     """Write each test patient's true risk, label and the baselines' scores, and the best plain ordering."""
     cohort = world.cohort
-    train, test = world.rows_of(0), world.rows_of(TEST)
-    features, wanted, tested = world.features[train], cohort.rows[train, 2], world.features[test]
+    test = world.rows_of(TEST)
+    known = np.setdiff1d(np.arange(len(cohort.rows)), test)
+    wanted, age = cohort.rows[known, 2], ages(cohort)
+    simple = with_age(world.counts, age)
     scores = {
-        "gate": gate_scores(features, wanted, tested, settings),
-        "embedding": embedding_scores(features, wanted, tested),
+        "gate": gate_scores(world.features[known], wanted, world.features[test], settings),
+        "embedding": embedding_scores(simple[known], wanted, simple[test]),
     }
     write_gold(gold / "gold.csv", cohort, test, scores)
     risk = np.round(cohort.risk[test], 6)
     patient, day, _ = cohort.rows[test].T
-    counts = tested[:, : world.codes]
+    counts = world.counts[test]
     columns = {
         "events": np.asarray(counts.sum(axis=1)).ravel(),
         "visits": np.asarray(counts[:, : len(VISITS)].sum(axis=1)).ravel(),
@@ -114,7 +124,7 @@ def _write_gold(gold: Path, world: World, settings: Mapping[str, object]) -> Non
         "first event": cohort.opens[patient].astype(np.float64),
         "id": cohort.ids[patient].astype(np.float64),
     }
-    age, male = (day - cohort.birth[patient]) / YEAR, cohort.male[patient].astype(np.float64)
-    name, reached = best_plain(columns, age, male, risk, lambda score: expected_auroc(score, risk))
+    male = cohort.male[patient].astype(np.float64)
+    name, reached = best_plain(columns, age[test], male, risk, lambda score: expected_auroc(score, risk))
     document = {"ordering": name, "auroc": round(reached, 4)}
     (gold / "plain.json").write_text(json.dumps(document) + "\n", encoding="utf-8")

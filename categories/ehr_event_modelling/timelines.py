@@ -9,7 +9,8 @@ import polars as pl
 from scipy import sparse
 
 from categories.draw import Draw
-from categories.ehr_event_modelling.vocabulary import BIRTH, VISITS, Floats
+from categories.ehr_event_modelling.counting import Counting
+from categories.ehr_event_modelling.vocabulary import BIRTH, VISITS, Floats, Ints
 from categories.ehr_event_modelling.writing import STAMP, scramble
 from categories.sources.errors import SourceError
 
@@ -109,6 +110,8 @@ class Timelines:
         end = pl.when(pl.col("until").is_null() | (pl.col("end") < pl.col("until"))).then("end")
         kept.with_columns(end=end).drop("until").sink_parquet(self._file)
         self.codes = pl.scan_parquet(self._file).select(pl.col("code").unique().sort()).collect()["code"]
+        sample = next(self.groups())
+        self.counting = Counting.of(self.codes.to_list(), self._places(sample), values(sample))
 
     def groups(self) -> Iterator[pl.DataFrame]:
         """Yield events by patient and time, source dates, a group of patients at a time, in the order of their ids."""
@@ -119,7 +122,7 @@ class Timelines:
             yield rows.sort("patient_id", "start", maintain_order=True)
 
     def write(self, path: Path) -> tuple[sparse.csr_matrix, pl.DataFrame]:
-        """Write ``events.csv``; return code counts before each example, and what plain orderings go by, by row."""
+        """Write ``events.csv``; return the counts before each example, and what plain orderings go by, by row."""
         keys = self._draw.rng("visit ids").integers(1, 1 << 29, 4) * 2 + 1
         counts, facts, visits = [], [], 0
         with path.open("wb") as file:
@@ -136,9 +139,9 @@ class Timelines:
                     pl.col("visit_id").replace_strict(known, pl.Series(numbers), default=None, return_dtype=pl.Int64),
                 ).select(COLUMNS)
                 shown.write_csv(file, include_header=file.tell() == 0, datetime_format=STAMP)
-        rows, columns, number = pl.concat(counts).select("row", "column", "len").get_columns()
-        shape = (self.examples.height, len(self.codes))
-        matrix = sparse.csr_matrix((number.to_numpy().astype(np.float64), (rows.to_numpy(), columns.to_numpy())), shape)
+        rows, cells, number = pl.concat(counts).select("row", "cell", "len").get_columns()
+        shape = (self.examples.height, self.counting.width)
+        matrix = sparse.csr_matrix((number.to_numpy().astype(np.int32), (rows.to_numpy(), cells.to_numpy())), shape)
         return matrix, pl.concat(facts).sort("row")
 
     def _before(self, events: pl.DataFrame) -> pl.DataFrame:
@@ -146,9 +149,15 @@ class Timelines:
         examples = self.examples.select("row", "patient_id", "time")
         return examples.join(events, on="patient_id", how="inner").filter(pl.col("start") < pl.col("time"))
 
+    def _places(self, events: pl.DataFrame) -> Ints:
+        """Return where in ``codes`` each event's code stands."""
+        return np.asarray(events["code"].cast(pl.Enum(self.codes)).to_physical().to_numpy(), np.int64)
+
     def _counts(self, events: pl.DataFrame) -> pl.DataFrame:
-        index = pl.DataFrame({"code": self.codes}).with_row_index("column")
-        return self._before(events).group_by("row", "code").len().join(index, on="code", how="inner")
+        history = self._before(events)
+        days = (history["time"] - history["start"]).dt.total_minutes().to_numpy() / 1440
+        cells = self.counting.cells(self._places(history), values(history), days)
+        return history.select("row", cell=pl.Series(cells)).group_by("row", "cell").len()
 
     def _facts(self, events: pl.DataFrame) -> pl.DataFrame:
         history = self._before(events)
@@ -171,3 +180,8 @@ def floats(column: pl.Series) -> Floats:
     if column.dtype == pl.Datetime:
         return np.asarray(column.dt.timestamp("ms").fill_null(0).to_numpy() / 86_400_000, np.float64)
     return np.asarray(column.cast(pl.Float64).fill_null(0.0).to_numpy(), np.float64)
+
+
+def values(events: pl.DataFrame) -> Floats:
+    """Return the events' values, NaN for none."""
+    return np.asarray(events["value"].fill_null(np.nan).to_numpy(), np.float64)

@@ -1,6 +1,7 @@
 """The files an agent sees, and the timelines behind them: small scale, one rare and one acute disease."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -9,8 +10,9 @@ import pytest
 from categories.catalog import find_task, load_category
 from categories.draw import Draw
 from categories.ehr_event_modelling import cohort as patients
+from categories.ehr_event_modelling.counting import Counter, Counting
 from categories.ehr_event_modelling.events import NO_END, Block, make_block, phase
-from categories.ehr_event_modelling.gate import GRID, Counter
+from categories.ehr_event_modelling.gate import GRID
 from categories.ehr_event_modelling.measures import expected_auroc
 from categories.ehr_event_modelling.plain import best_plain
 from categories.ehr_event_modelling.synthetic import cut
@@ -195,19 +197,38 @@ def test_cut_drops_and_blanks():
     assert kept.end.tolist() == [15, NO_END, NO_END]
 
 
-def test_the_gate_counts_what_lies_before_the_prediction():
+def test_a_history_is_what_lies_before_the_prediction():
     block = Block(
         patient=np.array([4, 4, 4, 5]),
-        minute=np.array([1, 2, 3, 1]),
+        minute=np.array([DAY, 2 * DAY, 3 * DAY, DAY]),
         end=np.full(4, NO_END),
         code=np.array([2, 2, 1, 0]),
-        value=np.zeros(4),
+        value=np.array([0.5, 0.6, 0.7, 0.8]),
         visit=np.zeros(4, dtype=np.int64),
     )
-    counter = Counter(codes=3)
-    counter.add(block, 0, 4, 3)
-    counter.add(block, 1, 5, 2)
-    assert counter.matrix(2).toarray().tolist() == [[0, 0, 2], [1, 0, 0]]
+    code, value, days = block.history(4, 3 * DAY)
+    assert (code.tolist(), value.tolist(), days.tolist()) == ([2, 2], [0.5, 0.6], [2.0, 1.0])
+    assert block.history(5, 2 * DAY)[0].tolist() == [0]
+
+
+def test_the_gate_counts_codes_ancestors_and_deciles_by_time_bin():
+    """By hand: two leaves of one subcategory, a value in the first and one in the last decile, a year ago and more."""
+    codes = ["ICD10CM/I25.10", "ICD10CM/I25.11", "ICD10CM/I26", "LOINC/x", "RxNorm/1"]
+    sample = np.arange(1.0, 101.0)
+    counting = Counting.of(codes, np.full(100, 3), sample)
+    assert counting.borders[3].tolist() == [11.0, 21.0, 31.0, 41.0, 51.0, 61.0, 71.0, 81.0, 91.0]
+    assert np.isnan(counting.borders[[0, 1, 2, 4]]).all()
+    counter, none = Counter(counting), np.nan
+    history = np.array([0, 1, 1, 3, 3, 4]), np.array([none, none, none, 10.9, 91.0, none])
+    counter.add(0, *history, np.array([5.0, 5.0, 400.0, 5.0, 5.0, 400.0]))
+    counter.add(1, *(column[:1] for column in history), np.array([366.0]))
+    cells = counter.matrix(2)
+    assert counting.per_code(cells).toarray().tolist() == [[1, 2, 0, 2, 1], [1, 0, 0, 0, 0]]
+    assert counting.features(cells, np.array([44.9, 30.0])).shape == (2, 0)
+    features = replace(counting, seen_by=1).features(cells, np.array([44.9, 30.0])).toarray()
+    # age; lately I25.10, I25.11, the value's code, I25 and I25.1, the mean decile; earlier I25.10, I25.11, the medicine,
+    # I25 and I25.1
+    assert features.tolist() == [[44, 1, 1, 2, 2, 2, 5.5, 0, 1, 1, 1, 1], [30, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1]]
 
 
 def test_the_frozen_settings_are_points_of_the_published_grid():

@@ -138,9 +138,9 @@ def test_counts_are_of_codes_that_start_before_the_prediction(tmp_path) -> None:
     ).with_columns(time=time, until=pl.when(pl.col("split") == "test").then(time), label=pl.lit(0))
     draw = Draw("hypertension", find_task(TASK).spec, b"k" * 32, "small")
     timelines = Timelines(draw, tmp_path / "events.csv", Examples(table), tmp_path)
-    counts, facts = timelines.write(tmp_path / "shown.csv")
+    cells, facts = timelines.write(tmp_path / "shown.csv")
     assert timelines.codes.to_list() == ["A", "Gender/M", "SNOMED/3950001", "Visit/IP"]
-    assert counts.toarray().tolist() == [[2, 0, 1, 0], [0, 1, 1, 1]]
+    assert timelines.counting.per_code(cells).toarray().tolist() == [[2, 0, 1, 0], [0, 1, 1, 1]]
     assert facts["male"].to_list() == [False, True]
     assert facts["visits"].to_list() == [0, 1]
     assert facts["born"].dt.year().to_list() == [1990, 1960]
