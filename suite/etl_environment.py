@@ -57,7 +57,7 @@ def ensure_environment(cache: Cache, say: Callable[[str], None] = lambda _: None
                 last = (done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or ["no message"])[-1]
                 raise NotReadyError(
                     f"the pinned ETL's environment cannot be made in {folder}: {last}. Mend that (pip reads your own "
-                    f"settings), or name an environment made by {lock} in {ENVIRONMENT}"
+                    f"settings), name an environment made by {lock} in {ENVIRONMENT}, or choose other tasks (--category)"
                 )
         (folder / "finished").touch()
     return folder
