@@ -56,8 +56,9 @@ def ensure_environment(cache: Cache, say: Callable[[str], None] = lambda _: None
                 shutil.rmtree(folder, ignore_errors=True)
                 last = (done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or ["no message"])[-1]
                 raise NotReadyError(
-                    f"the pinned ETL's environment cannot be made in {folder}: {last}. Mend that (pip reads your own "
-                    f"settings), name an environment made by {lock} in {ENVIRONMENT}, or choose other tasks (--category)"
+                    f"the pinned ETL's environment cannot be made in {folder}: {last}. Mend that (pip reads your "
+                    f"own settings), name an environment made by {lock} in {ENVIRONMENT}, or choose other tasks "
+                    f"(--category)"
                 )
         (folder / "finished").touch()
     return folder
