@@ -23,6 +23,7 @@ DOUBT_OF_CAUSE = re.compile(r"\([^()]*\?\s*\)")
 RELATIVE = re.compile(r"\b(?:that|which) (?:is|are|was|were)\b")
 AT_ONCE = re.compile(r"\w*\W*(?:none|not|nil|absent|negative)\b")
 VERB = re.compile(r"\b(?:is|are|was|were|has|have|had)\b")
+AUXILIARY = re.compile(r"\b(?:is|are|was|were|has|have)(?: been)?(?: \w+ly)? $")
 STATES = re.compile(
     r"\b(?:is|are|was|were|seen|observed|detected|noted|found|identified|present)\b|(?<!not )\b(?:shows?|reveals?)\b"
 )
@@ -127,7 +128,9 @@ def _state(clause: str, start: int, stop: int) -> State:
     """
     rules = load_rules()
     head, tail = clause[:start], RELATIVE.sub(" ", clause[stop:])
-    inside = any(pattern.search(clause[start:stop]) for pattern in rules.before)
+    inside = next((match for pattern in rules.before if (match := pattern.search(clause, start, stop))), None)
+    if inside and inside.group() != "without" and STATES.search(AUXILIARY.sub("", clause[start : inside.start()])):
+        return "undecided"  # "calcified plaques are seen, no aneurysm of the aorta": a negation of something else
     ends = [match.end() for pattern in rules.before for match in pattern.finditer(head)]
     if inside or AT_ONCE.match(tail) or (ends and not STATES.search(head, max(ends))):
         return "absent"

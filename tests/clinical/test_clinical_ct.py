@@ -71,6 +71,9 @@ SENTENCES = [
     ("Lymph nodes that do not reach pathological size are present.", "lymphadenopathy", "absent"),
     ("Coronary arteries, no calcification.", "coronary_calcification", "absent"),
     ("Calcified plaques in the aorta, not in the coronary arteries.", "coronary_calcification", "absent"),
+    ("Bronchial walls were clearly not thickened.", "peribronchial_thickening", "absent"),
+    ("Pleural thickening is seen without effusion.", "pleural_effusion", "absent"),
+    ("Calcified plaques are seen, no aneurysm in the thoracic aorta.", "arterial_calcification", "undecided"),
     # negation after, without a verb, or taken back later
     ("Pleural effusion: none.", "pleural_effusion", "absent"),
     ("Pleural effusion: not observed.", "pleural_effusion", "absent"),
@@ -158,7 +161,7 @@ def test_a_quaternion_is_enough_and_slopes_are_applied(tmp_path) -> None:
     assert np.allclose(affine, np.diag([-1.5, 2.0, 3.0, 1.0]))
 
 
-@pytest.mark.parametrize("content", [b"", b"not a volume", gzip.compress(b"x" * 400)])
+@pytest.mark.parametrize("content", [b"", b"not a volume", gzip.compress(b"x" * 400, mtime=0)])
 def test_what_is_no_volume_is_said_to_be_none(tmp_path, content: bytes) -> None:
     (tmp_path / "a.nii.gz").write_bytes(content)
     with pytest.raises(SourceError, match="is no volume"):
