@@ -46,6 +46,7 @@ COLUMNS = (
     Column("high_these", "high, these", "rate", "95 % interval for these tasks only: trial noise"),
     Column("low_naive", "low, naive", "rate", "Wilson with trials as if independent: the published form, too narrow"),
     Column("high_naive", "high, naive", "rate", "Wilson with trials as if independent: the published form, too narrow"),
+    Column("design_effect", "design effect", "number", "how many times the variance of independent trials it has"),
     Column("icc", "ICC", "number", "share of the variance between templates; 1 means that trials add nothing"),
     Column("k", "k", "count", "the k of pass@k and pass^k: the usual number of trials per task"),
     Column("pass_at_k", "pass@k", "rate", "chance that one of k trials passes, mean over tasks"),

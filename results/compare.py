@@ -14,6 +14,7 @@ from results.folder import RunFolder
 from results.frame import planned_frame, trial_frame
 from results.pricing import PriceBook
 from results.records import Outcome
+from results.reference_tests import ReferenceTest, reference_section, reference_tests
 from results.statistics import TASKS_LIKE_THESE, THESE_TASKS, Z95
 from results.tables import Cell, Section, points
 
@@ -74,6 +75,8 @@ class Comparison:
     cost: tuple[float | None, float | None]
     """USD per trial of A and of B, over the shared tasks."""
     minutes: tuple[float | None, float | None]
+    reference: list[ReferenceTest]
+    """What other tests say; no claim rests on them."""
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values, null for what is not defined."""
@@ -154,6 +157,7 @@ def _comparison(
         only_b=units[1].height - shared.height,
         cost=(_mean(both[0], "cost_usd", 1), _mean(both[1], "cost_usd", 1)),
         minutes=(_mean(both[0], "run_agent_s", 60), _mean(both[1], "run_agent_s", 60)),
+        reference=reference_tests((shared["c"], shared["n"]), (shared["c_b"], shared["n_b"]), whole.paired),
     )
 
 
@@ -190,7 +194,11 @@ def sections_of_comparison(found: Comparison) -> list[Section]:
     overall = Section("A against B", note, header, [_part_row(part) for part in found.parts])
     apart = [_task_row(task, found) for task in found.tasks if task.rate_a != task.rate_b]
     columns = ("task", "instance", "A", "B", "better")
-    return [overall, Section("Tasks where they part", "Passes / trials.", columns, apart)]
+    return [
+        overall,
+        Section("Tasks where they part", "Passes / trials.", columns, apart),
+        reference_section(found.reference),
+    ]
 
 
 def _part_row(part: Part) -> tuple[Cell, ...]:

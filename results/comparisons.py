@@ -2,7 +2,7 @@
 
 Sources: sign-flip (Fisher's randomisation) test over whole tasks, exact by convolution; McNemar 1947; Holm 1979;
 Benjamini and Hochberg 1995. Pairing trial 1 with trial 1 is arbitrary and pooled McNemar over trials has three times
-its nominal error, so neither is offered for claims; within-task permutation and McNemar are for reference.
+its nominal error, so neither is offered for claims; see ``results.reference_tests`` for what is shown beside them.
 """
 
 import itertools
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from results.statistics import Floats, clustered_se, fixed_tasks_se, sums_by
+from results.statistics import Floats, clustered_se, fixed_tasks_se, sums_by, t_interval
 
 FINEST = 5040
 """The finest grid of task rates the exact test works on: divisible by 1 to 10."""
@@ -49,7 +49,7 @@ def paired(
     labels = list(clusters) if clusters is not None else list(range(xa.size))
     gaps, sizes = sums_by(labels, xa - xb, np.ones(xa.size))
     difference, se, groups = float((xa - xb).mean()), clustered_se(gaps, sizes), gaps.size
-    half = float(stats.t.ppf(0.975, groups - 1)) * se if groups > 1 else math.nan
+    low, high = t_interval(difference, se, groups - 1)
     fine = min(int(np.lcm.reduce(np.concatenate([na, nb]).astype(np.int64))), FINEST)
     whole = np.rint(gaps * fine).astype(np.int64)
     varies = xa.size > 1 and xa.std() > 0 and xb.std() > 0
@@ -59,8 +59,8 @@ def paired(
         difference=difference,
         se=se,
         se_these_tasks=math.hypot(fixed_tasks_se(ca, na), fixed_tasks_se(cb, nb)),
-        low=max(difference - half, -1.0),
-        high=min(difference + half, 1.0),
+        low=max(low, -1.0),
+        high=min(high, 1.0),
         p_sign_flip=sign_flip(whole),
         p_t=_t_test(difference, se, groups),
         correlation=float(np.corrcoef(xa, xb)[0, 1]) if varies else math.nan,

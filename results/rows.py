@@ -158,6 +158,7 @@ def _rates(part: pl.DataFrame) -> Row:
         "low_naive": naive.low,
         "high_naive": naive.high,
         "icc": analysis.icc if analysis else None,
+        "design_effect": analysis.design_effect if analysis else None,
         "k": k,
         "pass_at_k": float(np.nanmean(statistics.pass_at_k(units.passes, units.trials, k))),
         "pass_hat_k": float(np.nanmean(statistics.pass_hat_k(units.passes, units.trials, k))),

@@ -107,7 +107,9 @@ def effective_n(rate: float, se: float, most: float, clusters: int) -> float:
 
 
 def t_interval(rate: float, se: float, df: int) -> tuple[float, float]:
-    """Return rate ± t SE, which may leave [0, 1]: for reference beside the Wilson form."""
+    """Return rate ± t SE, which may leave [0, 1]; NaN without a degree of freedom."""
+    if df < 1:
+        return math.nan, math.nan
     half = float(stats.t.ppf(0.975, df)) * se
     return rate - half, rate + half
 

@@ -1,5 +1,6 @@
 """``compare``, ``pareto``, ``site``, ``view``, ``export``, ``plan``."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +27,12 @@ from suite.request import RequestError, check_figure
 FIGURES = (".svg", ".png")
 
 
-def compare_agents(a: str, b: str, runs: Sequence[Path], *, markdown: bool, prices: Path | None) -> int:
+def compare_agents(a: str, b: str, runs: Sequence[Path], *, markdown: bool, as_json: bool, prices: Path | None) -> int:
+    """Print what may be claimed of A against B, and the tables behind it."""
     found = compare(open_all(runs), a, b, prices=book(prices))
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), indent=1, allow_nan=False))
+        return 0
     typer.echo(found.verdict())
     _print(sections_of_comparison(found), markdown=markdown)
     return 0

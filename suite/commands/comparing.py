@@ -30,10 +30,12 @@ def compare(
     b: Annotated[str, typer.Argument(help="The other one.")],
     runs: Annotated[list[Path], typer.Option("--run", help="Run folder; repeatable.")],
     markdown: Markdown = False,
+    json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
     prices: Prices = None,
 ) -> None:
     """Compare two agents task by task: paired difference with its interval and exact test."""
-    raise typer.Exit(load("suite.comparing:compare_agents")(a, b, runs, markdown=markdown, prices=prices))
+    call = load("suite.comparing:compare_agents")
+    raise typer.Exit(call(a, b, runs, markdown=markdown, as_json=json, prices=prices))
 
 
 def pareto(

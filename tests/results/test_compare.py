@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 import simulate
 
+from results import comparisons
 from results.blocks import MixError, split
 from results.compare import CompareError, compare, sections_of_comparison
 from results.figures import figure_bytes, save_frontier
@@ -46,6 +47,28 @@ def test_a_clear_winner(tmp_path):
     assert found.verdict().startswith(f"{A} passes more than {B} on tasks like these: +100.0 points")
     back = compare([run], B, A)
     assert back.verdict().startswith(f"{A} passes more than {B}") and "-100.0 points" in back.verdict()
+
+
+def test_other_tests_stand_beside_and_say_what_they_assume(tmp_path):
+    def outcome(trial):  # two of three trials against one, on six tasks of eight
+        return P if trial.attempt < (3 if trial.harness == "codex" and trial.case < "case-06" else 2) else F
+
+    found = compare([run_of(tmp_path, outcome, attempts=3)], A, B)
+    tests = {test.name: test for test in found.reference}
+    assert tests["McNemar, exact"].about.endswith("6 only A, 0 only B")
+    assert tests["McNemar, exact"].p == pytest.approx(2 / 2**6)
+    assert tests["permutation within tasks, exact"].p == comparisons.within_task_permutation(
+        [2] * 6 + [1] * 2, [1] * 8, 3
+    )
+    assert tests["two proportions"].p == comparisons.two_proportions(14, 8, 24)[1]
+    text = sections_as_text(sections_of_comparison(found))
+    assert "Other tests, for reference" in text and "trials as if independent; p too small" in text
+
+    def uneven(trial):
+        return None if trial.harness == "codex" and trial.attempt == 3 and trial.case == "case-00" else outcome(trial)
+
+    names = [test.name for test in compare([run_of(tmp_path, uneven, "uneven", attempts=3)], A, B).reference]
+    assert names == ["t by cluster", "McNemar, exact"], "the others need equal numbers of trials"
 
 
 def test_no_claim_without_evidence(tmp_path):

@@ -249,7 +249,12 @@ class TestPower:
     def test_what_a_plan_is_told(self):
         section = detect_section(0.11, Design(54))
         assert section.rows[0][:4] == ("planned", 1, 3, 162)
-        assert all(float(row[4].removesuffix(" points")) <= 11.0 for row in section.rows[1:]) and len(section.rows) > 2
+        assert section.header[4:6] == ("power", "detects") and section.rows[0][4] == "45 %"
+        assert all(float(row[5].removesuffix(" points")) <= 11.0 for row in section.rows[1:]) and len(section.rows) > 2
+        assert all(int(row[4].removesuffix(" %")) >= 79 for row in section.rows[1:])
+        assert "trials per agent if no two had anything in common" in section.note
+        for gap in (0.6, 0.99):
+            assert detect_section(gap, Design(54)).rows[0][4] == "100 %", "also where one side has no room"
         hopeless = detect_section(0.05, Design(54))
         assert len(hopeless.rows) == 1 and "Only more tasks help" in hopeless.note
 
