@@ -86,12 +86,6 @@ class Shelf:
         """Whether the user has accepted a source's terms: what an optional source depends on."""
         return bool(Agreements(self.settings.config).accepted(find_source(source)))
 
-    def has(self, source: str) -> bool:
-        """Whether anything of a source is on this machine."""
-        spec = find_source(source)
-        folder = self.settings.folder(spec)
-        return bool(self.manifest(spec).entries()) if folder is None else folder.is_dir()
-
     def fetcher(self, spec: SourceSpec) -> Fetcher:
         """Return what asks a source.
 

@@ -1,7 +1,6 @@
 """Seeded errors in real sentences: the seven kinds, each in a sentence whose right statement is known."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,13 +95,11 @@ def _as(word: str, value: Any, new: Any) -> str:
     return made.capitalize() if word[0].isupper() else made
 
 
-def draw_edits(
-    sentences: list[Said], rng: Rng, *, priors: bool, wanted: Callable[[int], int] | None = None
-) -> dict[int, Edit]:
+def draw_edits(sentences: list[Said], rng: Rng, *, priors: bool) -> dict[int, Edit]:
     """Return sentence number -> its error: three to eight sentences as far as they can be given one, kinds in turn."""
     options = {number: edits_of(said, rng, priors=priors) for number, said in enumerate(sentences)}
     able = [number for number, edits in options.items() if edits]
-    count = min(len(able), int(rng.integers(LEAST, MOST + 1)) if wanted is None else wanted(len(able)))
+    count = min(len(able), int(rng.integers(LEAST, MOST + 1)))
     chosen: dict[int, Edit] = {}
     used: dict[str, int] = {}
     for number in [able[i] for i in rng.permutation(len(able))[:count]]:

@@ -12,8 +12,6 @@ Severity = Literal["small", "mild", "moderate", "large", "severe"]
 ViewName = Literal["PA", "LATERAL", "AP"]
 Position = Literal["upright", "semi-upright"]
 
-VOLUME_WORDS: tuple[Severity, ...] = ("small", "moderate", "large")
-DEGREE_WORDS: tuple[Severity, ...] = ("mild", "moderate", "severe")
 LOBES = ("upper lobe", "middle lobe", "lower lobe")
 """Where two views are taken; the middle lobe is on the right only."""
 ZONES = ("upper zone", "mid zone", "lower zone")
@@ -24,7 +22,6 @@ PLEURA_KINDS = ("pleural_effusion", "pneumothorax")
 DIFFUSE_KINDS = ("pulmonary_edema", "cardiomegaly", "hyperinflation", "hiatal_hernia")
 BONE_KINDS = ("rib_fracture",)
 FINDING_KINDS = (*LUNG_KINDS, *PLEURA_KINDS, *DIFFUSE_KINDS, *BONE_KINDS)
-DEVICE_KINDS = ("endotracheal_tube", "enteric_tube", "central_line", "pacemaker", "chest_tube", "sternal_wires")
 
 TIPS: Mapping[str, tuple[str, ...]] = {
     "endotracheal_tube": ("mid trachea", "right main bronchus"),

@@ -16,7 +16,6 @@ from hosts import BucketHost, PhysioNetHost, Reply, WebHost
 from categories.sources import download
 from categories.sources.errors import ChangedError, CutError, NoRoomError, NotReadyError, RefusedError, SourceError
 from categories.sources.settings import Settings
-from categories.sources.shelf import Shelf
 from categories.sources.spec import find_source
 
 BODY = random.Random(5).randbytes(3_000_000)
@@ -269,4 +268,3 @@ def test_a_wrong_password_names_variable_page_and_tasks_and_leaves_nothing(
     assert "wrong-word" not in message
     assert leftovers(tmp_path / "cache") == []
     assert isinstance(caught.value, NotReadyError)
-    assert Shelf(tmp_path / "cache" / "sources", Settings.load()).has("mimic_cxr") is False
