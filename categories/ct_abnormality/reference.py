@@ -20,7 +20,6 @@ OUT = Path(os.environ.get("HAB_SUBMISSION", "/workspace/submission"))
 POOLED: Array = downscale_local_mean
 CANONICAL: Array = nibabel.as_closest_canonical
 BALL = ndi.iterate_structure(ndi.generate_binary_structure(3, 1), 2)
-DISC = BALL[2]
 STATIONS = (
     ((0, 34), (-16, 2), (-24, -10), 0.15),
     ((-32, -8), (2, 14), (-4, 14), 0.3),
@@ -28,7 +27,7 @@ STATIONS = (
     ((-26, -14), (8, 20), (50, 64), 0.5),
 )
 """Paratracheal, subcarinal, aortopulmonary, left hilar: box (mm from the carina), soft share that is no longer fat."""
-LIMITS = (5, 14, 0.46, 80, 15, 58, 1, 4.5, 3.5, 125, 11, 14, 78, 9, 2.6, 300, 5.4)
+LIMITS = (5, 14, 0.46, 80, 15, 58, 1, 4.5, 3.5, 125, 11, 14, 78, 9, 3, 300, 5.4)
 """The measures of the labels, in the order of labels.txt, from which they are answered yes."""
 
 
@@ -119,7 +118,7 @@ class Chest:
 
 
 def masses(c: Chest) -> tuple[float, ...]:
-    """Return the volumes (ml) of pericardial fluid, a dense sheet, dependent fluid; the air (%) in dense lung."""
+    """Return the volumes (ml) of pericardial fluid, a dense sheet or wedge, dependent fluid; air (%) in dense lung."""
     fluid = (c.smooth > -12) & (c.smooth < 28) & dilated(c.cage) & c.body
     middle = np.array([np.median(np.nonzero(b)[0]) if b.any() else 0 for b in c.body])
     behind = (np.arange(fluid.shape[1])[None, :, None] - middle[:, None, None]) * c.grid_mm[1] > 15
@@ -132,7 +131,10 @@ def masses(c: Chest) -> tuple[float, ...]:
     fluid = (c.smooth > -5) & (c.smooth < 26) & eroded(c.cage, None, 2) & ~c.lung
     zone = (abs(c.up + 77) < 48) & (abs(c.back + 39) < 61) & (abs(c.left - 22) < 83)
     volumes = parts(dilated(eroded(fluid), mask=fluid) & zone)[1] * c.ml
-    return float(volumes.max()), plate(c), pleural, bronchogram(c)
+    above, below = (np.maximum.accumulate(c.lung[::way], 0)[::way] for way in (-1, 1))
+    zone = above & below & c.cage & (c.back > 5) & (abs(c.left) > 15) & (c.smooth > 24) & (c.smooth < 85)
+    wedge = 2 * c.ml * parts(ndi.binary_opening(zone, BALL))[1].max()
+    return float(volumes.max()), max(plate(c), float(wedge)), pleural, bronchogram(c)
 
 
 def bronchogram(c: Chest) -> float:
@@ -235,7 +237,7 @@ def mediastinum(c: Chest) -> tuple[float, ...]:
     first, widths, gaps = int(c.carina[0] / 2), [0.0], [0.0]
     for z in range(max(first - int(125 / c.grid_mm[0]), 0), first - int(30 / c.grid_mm[0])):
         plane = (c.smooth[z] > 0) & c.cage[z] & ~c.lung[z] & (abs(c.back[0] + 41) < 53)
-        labels, counts = parts(ndi.binary_opening(plane, DISC))
+        labels, counts = parts(ndi.binary_opening(plane, BALL[2]))
         if counts.any() and c.up[z, 0, 0] > -75:
             widths.append(float(np.ptp(np.nonzero(labels == counts.argmax())[1])))
         spine = np.nonzero(((c.grid[z] > 200) & (abs(c.left[0]) < 14) & (c.back[0] > 5)).any(1))[0]
