@@ -289,7 +289,7 @@ def main() -> None:
     films = list[Measures]()
     for folder in sorted(DATA.glob("study_*")):
         technique, text = (folder / "report.txt").read_text().split("FINDINGS:")
-        lines = re.split(r"(?<=\.)\s+(?=[A-Z])", " ".join(text.split("IMPRESSION:", maxsplit=1)[0].split()))
+        lines = re.split(r"(?<=\.)\s+(?=[A-Z0-9])", " ".join(text.split("IMPRESSION:", maxsplit=1)[0].split()))
         claims, portable = [said for said in map(claim, lines) if said], re.search(r"\bAP\b|(?i:portable)", technique)
         films.append(measured(min(folder.glob("view_*")), claims, bool(portable)))
     OUT.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from categories.catalog import load_category
 FOLDER = Path(__file__).parents[2] / "categories" / "xray_report_correction"
 REPORT = """TECHNIQUE: Portable AP view of the chest.
 
-FINDINGS: The trachea is midline. The heart is normal in size. A 9 mm nodule in the left upper zone.
+FINDINGS: The trachea is midline. The heart is normal in size. 9 mm nodule in the left upper zone.
 """
 FRAME = (128.0, 95.0, 30.0, 160.0)
 
@@ -63,7 +63,7 @@ def test_runs_alone_and_hands_in_what_it_does_not_measure_word_for_word(solver, 
     assert lines == [
         "The trachea is midline.",
         "The heart is normal in size.",
-        "A 9 mm nodule in the left upper zone.",
+        "9 mm nodule in the left upper zone.",
     ]
 
 
