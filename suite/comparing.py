@@ -16,12 +16,12 @@ from results.frame import export_parquet, planned_frame, trial_frame
 from results.frontier import Frontier, Measure, frontier_of, frontier_section, published_frontier
 from results.planning import detect_section
 from results.power import Design
-from results.pricing import PriceBook, read_price_file
 from results.render import sections_as_markdown, sections_as_text
 from results.site.build import Options, build_site
 from results.site.serve import serve_site
 from results.tables import Section
 from suite.picturing import painters
+from suite.prices import book
 from suite.request import RequestError, check_figure
 
 FIGURES = (".svg", ".png")
@@ -29,7 +29,8 @@ FIGURES = (".svg", ".png")
 
 def compare_agents(a: str, b: str, runs: Sequence[Path], *, markdown: bool, as_json: bool, prices: Path | None) -> int:
     """Print what may be claimed of A against B, and the tables behind it."""
-    found = compare(open_all(runs), a, b, prices=book(prices))
+    folders = open_all(runs)
+    found = compare(folders, a, b, prices=book(prices, folders))
     if as_json:
         typer.echo(json.dumps(found.as_json(), indent=1, allow_nan=False))
         return 0
@@ -53,7 +54,7 @@ def pareto(
         check_figure(figure, FIGURES)
     folders = open_all(runs)
     measure: Measure = "minutes" if minutes else "cost"
-    blocks = split(folders, trial_frame(folders, book(prices)), planned_frame(folders), mix=mix)
+    blocks = split(folders, trial_frame(folders, book(prices, folders)), planned_frame(folders), mix=mix)
     panels: list[Frontier] = [frontier_of(block, measure) for block in blocks]
     if with_published:
         panels.append(published_frontier(measure))
@@ -79,7 +80,7 @@ def write_site(
     options = Options(with_gold=with_gold, with_published=with_published, mix=mix, redact=redact)
     if with_data:
         options = replace(options, pictures=painters(folders))
-    typer.echo(build_site(folders, out, options, prices=book(prices)))
+    typer.echo(build_site(folders, out, options, prices=book(prices, folders)))
     return 0
 
 
@@ -88,8 +89,9 @@ def view_site(
 ) -> int:
     """Serve until Ctrl-C."""
     options = Options(with_gold=with_gold, with_published=with_published, mix=mix, refresh_s=5, here_only=True)
+    folders = open_all(runs)
     try:
-        serve_site(open_all(runs), options, port=port, prices=book(prices), ready=typer.echo)
+        serve_site(folders, options, port=port, prices=book(prices, folders), ready=typer.echo)
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)
     return 0
@@ -98,7 +100,8 @@ def view_site(
 def export(form: str, runs: Sequence[Path], out: Path, *, prices: Path | None, redact: bool) -> int:
     if form != "parquet":
         raise RequestError(f"export {form}: the format must be parquet")
-    rows = export_parquet(open_all(runs), out, book(prices), redact=redact)
+    folders = open_all(runs)
+    rows = export_parquet(folders, out, book(prices, folders), redact=redact)
     typer.echo(f"wrote {rows} trials to {out}")
     return 0
 
@@ -113,11 +116,6 @@ def plan_to_detect(
     templates = len({(task.category.id, task.data_case) for task in tasks})
     _print([detect_section(points / 100, Design(templates, instances, trials))], markdown=False)
     return 0
-
-
-def book(prices: Path | None) -> PriceBook:
-    """Return the user's prices above the dated table."""
-    return read_price_file(prices) if prices else PriceBook()
 
 
 def _print(sections: list[Section], *, markdown: bool) -> None:

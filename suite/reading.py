@@ -12,14 +12,13 @@ from categories.figure import draw_figure, require_figures
 from categories.instruction import render_instruction
 from categories.seed import DEFAULT_SEED
 from categories.staging import StageRequest, staged
-from results.folder import RunFolder
-from results.pricing import read_price_file
+from results.folder import RunFolder, open_all
 from results.render import FORMATS
 from results.report import build_report
 from results.trial_folder import TrialFolder
 from runners.cache import default_cache
-from runners.gateway import price_book
 from runners.harnesses.script import list_probes
+from suite.prices import book
 from suite.request import RequestError, check_figure
 from suite.scoring import make_scale
 from suite.seam import load
@@ -90,13 +89,12 @@ def report(
     """Print the report of one or several runs."""
     if form not in FORMATS:
         raise RequestError(f"--format {form}: must be {', '.join(FORMATS)}")
-    folders = [RunFolder.open(path.resolve()) for path in runs]
-    book = read_price_file(prices) if prices else price_book(folders[0].plan)
+    folders = open_all(runs)
     typer.echo(
         FORMATS[form](
             build_report(
                 folders,
-                prices=book,
+                prices=book(prices, folders),
                 mix=mix,
                 details=not brief,
                 trajectories=not brief,
