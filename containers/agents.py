@@ -1,6 +1,5 @@
 """The agent CLIs: fetched once, pinned, mounted read-only into every box that needs one. A trial installs nothing."""
 
-import fcntl
 import json
 import os
 import platform
@@ -9,13 +8,13 @@ import shutil
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from containers.box import BoxLimits, BoxSpec, Engine, Mount
+from containers.locks import file_lock
 from containers.npm import Progress, Registry, RegistryError
 
 TABLE = Path(__file__).parent / "agents.toml"
@@ -162,7 +161,7 @@ def install(
     wanted = release(cli, version)
     agents = cache / "agents"
     agents.mkdir(parents=True, exist_ok=True)
-    with locked(agents / f".{wanted.folder_name}.lock"):
+    with file_lock(agents / f".{wanted.folder_name}.lock"):  # another process may fetch the same
         done = installed(cli, cache, version)
         if done is not None:
             return done
@@ -236,11 +235,3 @@ def prepare(wanted: Release, work: Path, engine: Engine, image: str) -> None:
     if done.exit_code != 0:
         said = (done.stderr or done.stdout)[-500:].decode(errors="replace").strip()
         raise AgentError(f"{wanted.cli} {wanted.version}: its first start failed with {done.exit_code}: {said}")
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a lock file, waiting for another process that fetches the same."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
