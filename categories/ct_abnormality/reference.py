@@ -27,7 +27,7 @@ STATIONS = (
     ((-26, -14), (8, 20), (50, 64), 0.5),
 )
 """Paratracheal, subcarinal, aortopulmonary, left hilar: box (mm from the carina), soft share that is no longer fat."""
-LIMITS = (5, 14, 0.46, 80, 15, 58, 1, 4.5, 3.5, 125, 11, 14, 78, 9, 3, 300, 5.4)
+LIMITS = (5, 14, 0.46, 80, 15, 58, 1, 4.5, 3.5, 125, 5.8, 14, 78, 9, 3, 300, 5.4)
 """The measures of the labels, in the order of labels.txt, from which they are answered yes."""
 
 
@@ -175,7 +175,7 @@ def lung_findings(c: Chest) -> tuple[float, ...]:
     """Return holes (%), nodule (HU), haze off the dependent lung (ml), spread (HU), lines at the pleura (per mille)."""
     height = np.flip(np.cumsum(np.flip(c.filled, 1), 1), 1) * c.grid_mm[1]
     dense = dilated(dilated(eroded(c.smooth > -250), mask=c.smooth > -250), None, 2)
-    haze = eroded(c.filled, None, 2) & (c.bare > np.median(c.bare[c.lung]) + 95) & (c.bare < -380) & (height > 25)
+    haze = eroded(c.filled, None, 2) & (c.bare > np.median(c.bare[c.lung]) + 135) & (c.bare < -380) & (height > 25)
     weight = ndi.gaussian_filter(c.filled.astype(np.float32), 15 / c.grid_mm) + 1e-3
     around = ndi.gaussian_filter(np.where(c.filled, np.clip(c.bare, -970, -600), 0), 15 / c.grid_mm) / weight
     clear = eroded(c.filled, None, 3) & (c.bare < -650) & (c.bare > -965)
