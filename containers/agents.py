@@ -234,4 +234,7 @@ def prepare(wanted: Release, work: Path, engine: Engine, image: str) -> None:
     done = engine.run(spec, timeout_s=PREPARE_S)
     if done.exit_code != 0:
         said = (done.stderr or done.stdout)[-500:].decode(errors="replace").strip()
-        raise AgentError(f"{wanted.cli} {wanted.version}: its first start failed with {done.exit_code}: {said}")
+        raise AgentError(
+            f"{wanted.cli} {wanted.version}: its first start failed with {done.exit_code}; another version may do "
+            f"(--agent-version). It said: {said}"
+        )

@@ -147,7 +147,9 @@ def make_disk(
             return _mounted(path, size_mb, uid, gid, candidate, host_shell if candidate == "loop" else helper)
         except EngineError as error:
             failures.append(f"{candidate}: {error}")
-    raise EngineError(f"No size-limited disk could be made in {folder}. " + " ".join(failures))
+    raise EngineError(
+        f"No size-limited disk could be made in {folder}. {' '.join(failures)} `hab-suite doctor` says what would help."
+    )
 
 
 def best_mode(folder: Path, helper: Shell | None = None) -> Mode:

@@ -146,7 +146,10 @@ class DockerEngine:
         for step in steps:
             tail = [*tail, *str(step.get("stream", step.get("error", ""))).splitlines()][-LAST_LINES:]
             if "error" in step:
-                raise EngineError(f"Building {tag} failed. Its last lines:\n" + "\n".join(filter(None, tail)))
+                raise EngineError(
+                    f"Building {tag} failed; mend what it says (a proxy, a package index, a full disk) and run "
+                    "`hab-suite build images`. Its last lines:\n" + "\n".join(filter(None, tail))
+                )
 
     def pull(self, reference: str) -> bool:
         try:

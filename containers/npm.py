@@ -150,11 +150,16 @@ class Registry:
                 found = self._fetch(url, target, progress)
             except requests.RequestException as error:
                 if attempt == TRIES - 1:
-                    raise RegistryError(f"{_bare(url)}: {type(error).__name__}, {TRIES} times") from error
+                    raise RegistryError(
+                        f"{_bare(url)}: {type(error).__name__}, {TRIES} times; see your proxy and npm_config_registry"
+                    ) from error
             else:
                 break
         if found != integrity:
-            raise RegistryError(f"{_bare(url)}: the checksum is {found}, expected {integrity or '(none)'}")
+            raise RegistryError(
+                f"{_bare(url)}: the checksum is {found}, expected {integrity or '(none)'}; "
+                "this registry gives another file than the pinned one: name another by npm_config_registry"
+            )
 
     def _fetch(self, url: str, target: BinaryIO, progress: Progress | None) -> str:
         digest, size = hashlib.sha512(), 0
@@ -177,7 +182,9 @@ class Registry:
         except requests.RequestException as error:
             if stream:
                 raise
-            raise RegistryError(f"{_bare(url)} is not reached: {type(error).__name__}") from error
+            raise RegistryError(
+                f"{_bare(url)} is not reached: {type(error).__name__}; see your proxy and npm_config_registry"
+            ) from error
 
     def _credentials(self, url: str) -> dict[str, str]:
         """Return the login for an address: npmrc names it ``//host/path/:_authToken``, the longest path wins."""

@@ -108,7 +108,7 @@ def compare(runs: Sequence[RunFolder], a: str, b: str, *, prices: PriceBook | No
     units = [_units(side) for side in sides]
     shared = units[0].join(units[1], on=UNIT, suffix="_b").sort(UNIT)
     if not shared.height:
-        raise CompareError(f"{a} and {b} have no task in common")
+        raise CompareError(f"{a} and {b} have no task in common; run both on the same tasks")
     return _comparison(block, (a, b), sides, units, shared)
 
 

@@ -141,7 +141,7 @@ class RunFolder:
         trial_id = trial if isinstance(trial, str) else trial.trial_id
         parts = trial_id.split("/")
         if any(part in ("", ".", "..") or "\0" in part for part in parts):
-            raise RunFolderError(f"{trial_id!r} is no trial id")
+            raise RunFolderError(f"{trial_id!r} is no trial id; they look like CATEGORY/CASE/i0/HARNESS@MODEL/t1")
         return TrialFolder(self.trials.joinpath(*parts))
 
     @contextmanager

@@ -94,7 +94,7 @@ def _set_up(box: Box, command: tuple[str, ...]) -> None:
     finished = box.exec(command, timeout_s=SETUP_S)
     if finished.exit_code != 0:
         how = f"took more than {SETUP_S} s" if finished.timed_out else f"ended with status {finished.exit_code}"
-        raise EngineError(f"setting up the box: {command[0]} {how}")
+        raise EngineError(f"setting up the box: {command[0]} {how}; a busy machine may need fewer --jobs")
 
 
 def run_agent(trial: Trial) -> None:

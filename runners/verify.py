@@ -90,9 +90,15 @@ def _run(box: VerifierBox, task: Task, command: tuple[str, ...], mounts: tuple[M
     )
     captured = box.engine.run(spec, timeout_s=limit_s)
     if captured.timed_out:
-        raise VerifierError(f"{task.category.id}: the verifier took more than {limit_s} s")
+        raise VerifierError(
+            f"{task.category.id}: the verifier took more than {limit_s} s; judge again when the machine has less to do "
+            "(`hab-suite rescore RUN`)"
+        )
     if captured.exit_code != 0:
         last = captured.stderr.decode(errors="replace").strip()[-2000:]
         why = "ran out of memory" if captured.oom_killed else f"ended with status {captured.exit_code}"
-        raise VerifierError(f"{task.category.id}: the verifier {why}\n{last}")
+        raise VerifierError(
+            f"{task.category.id}: the verifier {why}; where its gold is damaged, `hab-suite cache prune` drops it, "
+            f"and it is made anew\n{last}"
+        )
     return captured

@@ -107,7 +107,8 @@ def _judge_again(folder: RunFolder, record: TrialRecord, maker: VerifierMaker, p
     with staged(request, maker.cache.root) as draw:
         if draw.content_digest != record.content_digest:
             raise RequestError(
-                f"{task.id}: the data have changed since the run; its submissions cannot be judged again"
+                f"{task.id}: the data have changed since the run; its submissions cannot be judged again. "
+                "Choose others by --tasks, or run it anew"
             )
         into = trial.next_verifier()
         verdict = judge(box, task, trial.submission, draw.gold, record.submission, into / "log.txt")
