@@ -1,8 +1,9 @@
 """From what happened in the phases to the one record of a trial."""
 
 from datetime import UTC, datetime
+from typing import Any
 
-from results.records import AgentExit, Collected, Outcome, TrialRecord
+from results.records import AgentExit, Collected, Outcome, TrialPlan, TrialRecord
 from runners.errors import ENVIRONMENT_CLASSES, settle
 from runners.place import Job, Place
 from runners.state import Trial
@@ -15,12 +16,7 @@ def conclude(trial: Trial) -> TrialRecord:
     place, plan, verdict, staged = trial.place, trial.job.plan, trial.verdict, trial.staged
     disk = trial.disk.mode if trial.disk else "none"
     return TrialRecord(
-        run_id=place.plan.run_id,
-        plan=plan,
-        edition=place.plan.edition,
-        scale=place.plan.scale,
-        seed_fingerprint=place.plan.seed_fingerprint,
-        task_version=place.plan.task_versions[plan.task],
+        **_planned(place, plan),
         content_digest=staged.content_digest if staged else "",
         harness_version=trial.job.harness_version,
         images={"box": place.box_images[plan.task], "verifier": place.verifier_images[plan.category]},
@@ -43,6 +39,19 @@ def conclude(trial: Trial) -> TrialRecord:
         submission=_collected(trial),
         warnings=tuple(clean(warning) for warning in trial.warnings),
     )
+
+
+def _planned(place: Place, trial: TrialPlan) -> dict[str, Any]:
+    """Return the fields of a record that its run's plan decides."""
+    run = place.plan
+    return {
+        "run_id": run.run_id,
+        "plan": trial,
+        "edition": run.edition,
+        "scale": run.scale,
+        "seed_fingerprint": run.seed_fingerprint,
+        "task_version": run.task_versions[trial.task],
+    }
 
 
 def _collected(trial: Trial) -> Collected | None:
@@ -98,14 +107,8 @@ def _outcome(trial: Trial) -> tuple[Outcome, str, str]:
 def broken_record(place: Place, job: Job, error: Exception) -> TrialRecord:
     """Return the record of a try that ended in a fault of the orchestrator itself."""
     now = datetime.now(UTC)
-    plan = job.plan
     return TrialRecord(
-        run_id=place.plan.run_id,
-        plan=plan,
-        edition=place.plan.edition,
-        scale=place.plan.scale,
-        seed_fingerprint=place.plan.seed_fingerprint,
-        task_version=place.plan.task_versions[plan.task],
+        **_planned(place, job.plan),
         outcome=Outcome.ENVIRONMENT_ERROR,
         reason="orchestrator",
         message=clean(f"{type(error).__name__}: {error}"),
