@@ -102,22 +102,9 @@ def release(cli: str, version: str | None = None) -> Release:
     wanted = version or str(entry["version"])
     pinned = wanted == entry["version"]
     words = {"version": wanted, "arch": arch, "triple": triple}
-    packages = []
-    for raw in entry["packages"]:
-        own = "{version}" not in raw["version"]  # then its checksum holds for all versions of the agent
-        integrity = raw.get(arch) or raw.get("any") or ""
-        if not integrity and pinned and cli not in DECLARED:
-            raise AgentError(f"{cli} {wanted}: no package is pinned for this processor; name one by --agent-version")
-        packages.append(
-            Package(
-                name=raw["name"].format(**words),
-                version=raw["version"].format(**words),
-                source=raw["from"].format(**words),
-                into=raw.get("into", ""),
-                drop=tuple(raw.get("drop", ())),
-                integrity=integrity if pinned or own else "",
-            )
-        )
+    packages = [_package(raw, words, pinned=pinned) for raw in entry["packages"]]
+    if pinned and cli not in DECLARED and not all(package.integrity for package in packages):
+        raise AgentError(f"{cli} {wanted}: no package is pinned for this processor; name one by --agent-version")
     return Release(
         cli=cli,
         version=wanted,
@@ -127,6 +114,19 @@ def release(cli: str, version: str | None = None) -> Release:
         certificates=bool(entry.get("certificates")),
         prepare=tuple(entry.get("prepare", ())),
         prepare_env=entry.get("prepare_env", {}),
+    )
+
+
+def _package(raw: Mapping[str, Any], words: Mapping[str, str], *, pinned: bool) -> Package:
+    own = "{version}" not in raw["version"]  # then its checksum holds for all versions of the agent
+    integrity = raw.get(words["arch"]) or raw.get("any") or ""
+    return Package(
+        name=raw["name"].format(**words),
+        version=raw["version"].format(**words),
+        source=raw["from"].format(**words),
+        into=raw.get("into", ""),
+        drop=tuple(raw.get("drop", ())),
+        integrity=integrity if pinned or own else "",
     )
 
 
