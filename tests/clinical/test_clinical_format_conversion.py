@@ -101,6 +101,8 @@ def test_the_environment_is_made_once_named_to_preparations_and_not_fetched_offl
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")
     monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
-    with pytest.raises(NotReadyError, match=r"environment cannot be made in .*Mend that .*name an environment .*or choose other tasks"):
+    with pytest.raises(
+        NotReadyError, match=r"environment cannot be made in .*Mend that .*name an environment .*or choose other tasks"
+    ):
         ensure_environment(Cache(tmp_path))
     assert not list((tmp_path / "meds-env").glob("*/finished"))
