@@ -11,12 +11,13 @@ import pyarrow.parquet as pq
 
 
 def tree(folder: Path, depth: int = 9) -> dict[str, Any]:
-    """Return name -> shape of all files below a folder; numbers in names are written as #.
+    """Return name -> shape of all files below a folder; numbers and drawn names are written as #.
 
     ``depth``: how far into JSON documents; what gold says beside the answer differs between editions.
     """
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {re.sub(r"\d+", "#", path.relative_to(folder).as_posix()): shape(path, depth) for path in files}
+    names = [re.sub(r"[0-9a-f]{8,}|\d+", "#", path.relative_to(folder).as_posix()) for path in files]
+    return {name: shape(path, depth) for name, path in zip(names, files, strict=True)}
 
 
 def shape(path: Path, depth: int) -> Any:
