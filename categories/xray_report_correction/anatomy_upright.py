@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
-from categories.chest.labels import BONES, LOBES, RIGHT_LUNG, where
+from categories.chest.labels import BONES, LOBES, ORGANS, RIGHT_LUNG, where
 from categories.xray_report_correction.render_torso import Places, Torso, filled_in, grown, places
 
 ANGLES = 180
@@ -104,12 +104,14 @@ def dome_level(torso: Torso, side: tuple[str, ...]) -> float:
 
 def rib_levels(torso: Torso) -> Floats:
     """Return the slices at which the right ribs 1 to 12 leave the spine; NaN where a rib is not in the volume."""
-    levels = np.full(12, np.nan)
-    for rib in range(12):
-        k, y, x = np.nonzero(torso.mask(f"rib_right_{rib + 1}").T)
-        if len(x) > 30:
-            back = y <= np.percentile(y, 15)
-            levels[rib] = k[back].mean()
+    names = [f"rib_right_{rib}" for rib in range(1, 13)]
+    everywhere = np.nonzero(torso.mask(*names).T)
+    which = torso.organs.T[everywhere]
+    levels = np.full(len(names), np.nan)
+    for rib, name in enumerate(names):
+        k, y = (axis[which == ORGANS[name]] for axis in everywhere[:2])
+        if len(y) > 30:
+            levels[rib] = k[y <= np.percentile(y, 15)].mean()
     return levels
 
 

@@ -67,8 +67,8 @@ def landmarks(torso: Torso) -> Landmarks:
         cava=_line(torso, "superior_vena_cava"),
         gullet=_line(torso, "esophagus"),
         carina=_carina(torso),
-        heart=_box(_points(torso, "heart")),
-        lungs={side: _box(_points(torso, *names)) for side, names in LUNG_OF.items()},
+        heart=_box(torso, "heart"),
+        lungs={side: _box(torso, *names) for side, names in LUNG_OF.items()},
         domes={s: dome_level(torso, names) * torso.spacing[2] for s, names in LUNG_OF.items()},
         notch=top,
         stomach=_points(torso, "stomach").mean(0),
@@ -77,15 +77,24 @@ def landmarks(torso: Torso) -> Landmarks:
     )
 
 
-def _points(torso: Torso, *names: str) -> Floats:
-    found = np.argwhere(torso.mask(*names).T)[:, ::-1]
-    if not len(found):
+def _found(torso: Torso, names: tuple[str, ...]) -> NDArray[np.bool_]:
+    mask = torso.mask(*names)
+    if not mask.any():
         raise ValueError(f"the organ mask holds no {' or '.join(names)}; use a chest with all organs of the contract")
-    return np.asarray(found * np.asarray(torso.spacing))
+    return mask
 
 
-def _box(points: Floats) -> Floats:
-    return np.asarray(np.percentile(points, (0.1, 99.9), axis=0))
+def _points(torso: Torso, *names: str) -> Floats:
+    return np.asarray(np.argwhere(_found(torso, names).T)[:, ::-1] * np.asarray(torso.spacing))
+
+
+def _box(torso: Torso, *names: str) -> Floats:
+    """Return the box of an organ without its farthest thousandths: from counts of voxels, for lungs hold millions."""
+    mask, ends = _found(torso, names), []
+    for axis, step in enumerate(torso.spacing):
+        counts = np.count_nonzero(mask, axis=tuple(other for other in range(3) if other != axis))
+        ends.append(np.percentile(np.repeat(np.arange(len(counts)) * step, counts), (0.1, 99.9)))
+    return np.stack(ends, 1)
 
 
 def _line(torso: Torso, *names: str) -> Line:
