@@ -20,11 +20,11 @@ OUT = Path(os.environ.get("HAB_SUBMISSION", "/workspace/submission"))
 TILE_PX = 4096
 PER_SIDE = 4
 """Windows along a tile."""
-WINDOW_PX = 352
+WINDOW_PX = 608
 MICRONS = 0.25
-WIDE_UM = 10.2
-"""Inscribed diameter from which a nucleus is no lymphocyte, endothelium or histiocyte: half as much again."""
-WIDE_PER_MM2 = 90
+WIDE_UM = 9.8
+"""Inscribed diameter from which a nucleus is no lymphocyte, endothelium or histiocyte."""
+WIDE_PER_MM2 = 100
 """Density of wide nuclei from which the smoothed map is called tumour."""
 TYPICAL_PER_MM2 = 300
 """What tumour reaches nearly everywhere: more counts no more."""

@@ -52,7 +52,7 @@ def deposit_row(rng: np.random.Generator, kind: str, morphology: str) -> NDArray
     if "area_share" in values:
         share = values.pop("area_share") + (0.06 if morphology == "glandular" else 0.0)
         nucleus_mm2 = np.pi / 4e6 * values["diameter_um"] ** 2 * (1 + values["spread"] ** 2)
-        values["epithelioid"] = float(np.clip(share / nucleus_mm2, 2400, 6500))
+        values["epithelioid"] = float(np.clip(share / nucleus_mm2, 1900, 6500))
     if "mitoses" in values:
         values["mitosis"] = values.pop("mitoses") / values["epithelioid"]
     return _row(values)
