@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from urllib.parse import quote
 
-from categories.catalog import select_tasks
+from categories.catalog import folder_digest, select_tasks
 from categories.instruction import instruction_template
 from categories.seed import DEFAULT_SEED, fingerprint
 from categories.spec import Edition, Task
@@ -135,10 +135,11 @@ def require_edition(tasks: Iterable[Task], edition: Edition) -> None:
 
 
 def task_version(task: Task) -> str:
-    """Return the digest of generator, instruction, verifier and images: what a score depends on."""
+    """Return the digest of what a score depends on: category (but for its card), instruction, verifier and images."""
     category = task.category
     images = (image_tag(category.image, {}), image_tag(parent_of(category.verifier_image), {}))
-    parts = (generator_digest(task), instruction_template(task), verifier_digest(category.id), *images)
+    code = (generator_digest(task), folder_digest(category.folder, {"README.md"}))  # solvers and probes too
+    parts = (*code, instruction_template(task), verifier_digest(category.id), *images)
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
 

@@ -39,7 +39,8 @@ class Notes:
         with held(self.root / "copies.lock"):
             document = self._read()
             entry = document.get(str(folder), {"version": "", "files": {}})
-            now = {name: _identity(Path(name)) for name in entry["files"]}
+            # A copy on a disk that is away for a while has not changed: who needs a file of it is told that it is gone.
+            now = {name: _identity(Path(name)) or noted for name, noted in entry["files"].items()}
             if now != entry["files"]:
                 told = json.dumps([entry["version"], now], sort_keys=True)
                 entry = {"version": hashlib.sha256(told.encode()).hexdigest()[:16], "files": now}

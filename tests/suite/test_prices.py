@@ -9,6 +9,8 @@ import pytest
 from results.folder import RunFolder
 from results.records import Outcome
 from suite.cli import main
+from suite.prices import book
+from suite.request import RequestError
 from tests.results import simulate
 
 ONE = {"ehr_data_quality": simulate.CATEGORIES["ehr_data_quality"]}
@@ -40,3 +42,18 @@ def test_a_runs_own_prices_hold_in_report_and_comparison_alike(tmp_path, monkeyp
     found = json.loads(said(monkeypatch, capsys, "compare", *names, "--run", str(run.path), "--json"))
     assert found["cost"] == pytest.approx([told[name] for name in names])
     assert min(found["cost"]) > 5, "at a hundred times the usual price"
+
+
+def test_prices_that_differ_or_are_gone_are_asked_for(tmp_path, monkeypatch, capsys) -> None:
+    trials = simulate.trial_plans(simulate.AGENTS[:2], 1, 1, ONE)
+    paths = []
+    for name, options in (("gone", {"prices": str(tmp_path / "gone.toml")}), ("plain", {})):
+        run = RunFolder.create(tmp_path / name, simulate.run_plan(trials, options=options), "0")
+        for number, trial in enumerate(trials):
+            run.finish(simulate.record(run.plan, trial, Outcome.PASSED, random.Random(number)))
+        paths.append(run.path)
+    with pytest.raises(RequestError, match=r"gone: made with prices .* with --prices"):
+        book(None, [RunFolder.open(paths[0])])
+    with pytest.raises(RequestError, match="different price files"):
+        book(None, [RunFolder.open(path) for path in paths])
+    assert book(None, [RunFolder.open(paths[1])]).own == {}
