@@ -64,4 +64,4 @@ def _render(task: Task, box: Any) -> str:
 def size_words(size: int) -> str:
     """Return a number of bytes in the largest binary unit that it fills."""
     unit, name = next((u, n) for u, n in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "bytes")) if size >= u)
-    return f"{size / unit:.3g} {name}"
+    return f"{size / unit:.4g} {name}"

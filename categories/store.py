@@ -1,5 +1,6 @@
 """The cache of staged draws and derived assets: what is in it, and how it is kept within bounds."""
 
+import contextlib
 import fcntl
 import json
 import shutil
@@ -42,19 +43,21 @@ def _entry(folder: Path, about: str) -> Entry:
 
 def derived_entries(cache: Path, assets: Iterable[Asset]) -> list[Entry]:
     """Return what was derived from assets; what no generator uses any more says so."""
-    found = derived_folders(assets_folder(cache), assets)
-    return [
-        _entry(folder, f"asset: {asset.title}" + ("" if used else ", no longer used")) for asset, folder, used in found
-    ]
+    found = []
+    for asset, folder, used in derived_folders(assets_folder(cache), assets):
+        with contextlib.suppress(FileNotFoundError):  # renamed or removed by another process meanwhile
+            found.append(_entry(folder, f"asset: {asset.title}" + ("" if used else ", no longer used")))
+    return found
 
 
 def prune_derived(cache: Path, assets: Iterable[Asset]) -> list[Entry]:
     """Remove what was derived from assets and is no longer used. Return what was removed."""
     removed = []
     for asset, folder, used in list(derived_folders(assets_folder(cache), assets)):
-        entry = _entry(folder, f"asset: {asset.title}")
-        if not used and discard(asset, folder):
-            removed.append(entry)
+        with contextlib.suppress(FileNotFoundError):
+            entry = _entry(folder, f"asset: {asset.title}")
+            if not used and discard(asset, folder):
+                removed.append(entry)
     return removed
 
 

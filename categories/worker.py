@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import resource
+import signal
 import sys
 import threading
 import time
@@ -42,6 +43,8 @@ def _end_with_parent() -> None:
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1)
+        if os.getpgrp() == os.getpid():  # what it started ends too
+            os.killpg(0, signal.SIGKILL)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

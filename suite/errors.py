@@ -1,5 +1,7 @@
 """Errors that a user can mend: their words are all that is shown."""
 
+import errno
+
 from categories.assets import AssetError
 from categories.catalog import CatalogError
 from categories.sources.errors import SourceError
@@ -36,12 +38,15 @@ EXPECTED = (
     VerifierError,
 )
 
+NO_PLACE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+BAD_PATH = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+
 
 def words_of(error: Exception) -> str:
     """Return what a user is told of an error; empty for one that only a developer can mend."""
     if isinstance(error, EXPECTED):
         return str(error)
-    if isinstance(error, OSError):  # a path that is not there or may not be written, a full disk
+    if isinstance(error, BAD_PATH) or (isinstance(error, OSError) and error.errno in NO_PLACE):
         what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         return f"{what}; see that the path is right, that you may write there, and that the disk has room"
     return ""

@@ -146,7 +146,8 @@ def _require_room(
     for source in fetched:
         users = [category for category in load_catalog() if source.id in category.clinical_sources]
         chosen = sum(task.category in users for task in tasks) / sum(len(category.cases) for category in users)
-        need += max(0.0, source.size_gb * chosen - states[source.id].here_gb)
+        # Sizes of the catalogue are rounded: of a source that is here in part they cannot say what is left.
+        need += 0.0 if states[source.id].here_gb else source.size_gb * chosen
     free = shutil.disk_usage(root).free / 1e9
     if need > free:
         names = ", ".join(source.id for source in fetched)

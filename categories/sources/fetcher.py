@@ -172,7 +172,7 @@ class HttpFetcher:
         where = answer.url.partition("?")[0]
         if status == 404:
             return SourceError(f"{self.source.title}: {where} is not there (404). {elsewhere(self.source)}")
-        return SourceError(f"{self.source.title}: {where} answered {status}. {AGAIN} {elsewhere(self.source)}")
+        return SourceError(f"{self.source.title}: {where} answered {status}: try again later. {elsewhere(self.source)}")
 
     def why(self, answer: requests.Response) -> str:
         """Return what a refusal means with this protocol."""

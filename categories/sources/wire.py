@@ -79,7 +79,7 @@ class Wire:
                     raise self.refusal(answer)
             return answer
         raise CutError(
-            f"{url.partition('?')[0]}: no answer in {self.manners.attempts} attempts ({why}). What has come is kept: "
+            f"{url.partition('?')[0]}: no answer in {self.manners.attempts} attempts ({why}): "
             f"try again later; where this machine reaches the net by a proxy only, HTTPS_PROXY names it"
         )
 

@@ -1,5 +1,6 @@
 """Every command with what a hurried user gives it: one clear line, exit status 2, no traceback."""
 
+import errno
 import json
 import shutil
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 from results.folder import RunFolder, RunFolderError
 from suite.cli import main
+from suite.errors import words_of
 
 RUN_V1 = Path(__file__).parents[1] / "results" / "data" / "run-v1"
 TRIAL = "ehr_event_modelling/case-00/i0/codex@gpt-5.4@high/t1"
@@ -153,3 +155,13 @@ def test_a_run_of_no_trials_has_a_report_and_nobody_to_compare(here: Path, monke
     assert ended.value.code == 0
     assert "Success is passes / trials" in capsys.readouterr().out
     assert "no trials to compare" in refused(monkeypatch, capsys, "compare", "a", "b", "--run", "whole")
+
+
+@pytest.mark.parametrize("error", [ConnectionResetError("peer"), TimeoutError("timed out"), OSError("of our own")])
+def test_no_path_is_blamed_for_what_is_no_path(error) -> None:
+    assert words_of(error) == ""
+
+
+def test_a_path_or_a_full_disk_is_named() -> None:
+    assert "a/b: No such file" in words_of(FileNotFoundError(errno.ENOENT, "No such file or directory", "a/b"))
+    assert "disk has room" in words_of(OSError(errno.ENOSPC, "No space left on device"))
