@@ -63,5 +63,6 @@ def _render(task: Task, box: Any) -> str:
 
 def size_words(size: int) -> str:
     """Return a number of bytes in the largest binary unit that it fills."""
-    unit, name = next((u, n) for u, n in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "bytes")) if size >= u)
+    units = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+    unit, name = next(((u, n) for u, n in units if size >= u), (1, "bytes"))
     return f"{size / unit:.4g} {name}"

@@ -39,7 +39,8 @@ def test_a_card_may_be_edited_and_a_generator_may_not(tmp_path: Path) -> None:
 
 
 def test_the_largest_submission_is_told_in_a_unit_it_fills() -> None:
-    assert [size_words(n) for n in (5, 65536, 1 << 20, 268435456, 3 << 30)] == [
+    assert [size_words(n) for n in (0, 5, 65536, 1 << 20, 268435456, 3 << 30)] == [
+        "0 bytes",
         "5 bytes", "64 KiB", "1 MiB", "256 MiB", "3 GiB",
     ]  # fmt: skip
     for category in load_catalog():
