@@ -23,7 +23,9 @@ from categories.sources.settings import Settings
 from categories.spec import Edition, Scale, Task
 
 GOLD_SEAL = "sha256.json"
-NO_DATA = frozenset({"README.md", "instruction.md.j2", "reference.py", "probes.py", "figure.py"})
+NO_DATA = frozenset(
+    {"README.md", "instruction.md.j2", "reference.py", "reference.npz", "reference.toml", "probes.py", "figure.py"}
+)
 """Files of a category that no byte of a draw depends on: editing them leaves prepared data as they are."""
 LAYOUT = "2"
 """Raised when a staged folder holds other files than before: older entries of the cache are then not used."""

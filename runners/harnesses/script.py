@@ -1,8 +1,10 @@
 """Solvers that come with a category: the honest reference, and probes that must earn 0; run in the box."""
 
+import io
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 from containers.box import Finished
@@ -10,6 +12,14 @@ from runners.harness import HarnessError, HarnessOptions, Seat
 from runners.harnesses.plain import PlainHarness, completed
 
 PYTHON = "/opt/env/bin/python"
+UNPACK = """import io, runpy, sys, tempfile, zipfile
+with tempfile.TemporaryDirectory() as folder:
+    zipfile.ZipFile(io.BytesIO(sys.stdin.buffer.read())).extractall(folder)
+    sys.argv = sys.argv[1:]
+    runpy.run_path(f"{folder}/{sys.argv[0]}", run_name="__main__")
+"""
+DATA = (".toml", ".npz")
+"""Endings of the files that a script may have beside it under its own name: tables, fitted weights."""
 
 
 class Reference(PlainHarness):
@@ -40,6 +50,16 @@ def list_probes(category_folder: Path) -> list[dict[str, object]]:
     return probes
 
 
+def packed(script: Path) -> bytes:
+    """Return an archive of a script and of the data files beside it that bear its name."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as held:
+        for path in (script, *map(script.with_suffix, DATA)):
+            if path.is_file():
+                held.write(path, path.name)
+    return archive.getvalue()
+
+
 def _run(seat: Seat, script: Path, *arguments: str) -> Finished:
     """Hand the script over standard input, so that the box holds nothing that an agent's box does not."""
-    return completed(seat.exec((PYTHON, "-", *arguments), stdin=script.read_bytes()), script.name)
+    return completed(seat.exec((PYTHON, "-c", UNPACK, script.name, *arguments), stdin=packed(script)), script.name)
