@@ -13,16 +13,22 @@ from pathlib import Path
 import lightgbm
 import numpy as np
 import polars as pl
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import StandardScaler
 
 DATA = Path(os.environ.get("HAB_DATA", "/workspace/data"))
 SUBMISSION = Path(os.environ.get("HAB_SUBMISSION", "/workspace/submission"))
 DAY = 86_400_000_000
 YEAR = 365 * DAY
-RECENT_DAYS = (120, 365)
-LANDMARKS = 5
-"""Further examples per training patient."""
+CODE_DAYS = (120, 365, 730)
+LAB_DAYS = (60, 120, 365, 730, 1460, 36500)
+"""The last one lies before every record: nothing stands before it."""
+WINDOWS = [(days, earlier) for days in LAB_DAYS for earlier in LAB_DAYS[1:] if days <= min(earlier, 730)]
+WANDER = 0.05
+"""How far a person's level moves by itself, as a variance of standardised values."""
+LANDMARKS = 5  # further examples per training patient
 NEVER = np.iinfo(np.int64).max
 Array = np.ndarray
 
@@ -39,13 +45,18 @@ class Timelines:
     z: Array
     concepts: int
     labs: int
+    noise: Array
+    """Variance of an item's values around a person's level, as a share of all their variance."""
     age_from: Array
     male: Array
-    diagnoses: dict[str, Array]
+    firsts: dict[str, Array]
     """SNOMED code -> first time per patient."""
 
-    def place(self, ids: Array) -> Array:
-        return np.searchsorted(self.patients, ids)
+    def rows(self, table: pl.DataFrame) -> Array:
+        """Return (patient, time) of examples."""
+        place = np.searchsorted(self.patients, table["patient_id"].to_numpy())
+        time = table["prediction_time"].str.to_datetime(time_unit="us").cast(pl.Int64)
+        return np.column_stack([place, time.to_numpy()])
 
 
 def read_events() -> tuple[Array, Array, Array, Array, list[str]]:
@@ -64,47 +75,40 @@ def read_events() -> tuple[Array, Array, Array, Array, list[str]]:
     return table["patient_id"].to_numpy(), table["start"].to_numpy(), code, table["value"].to_numpy(), names
 
 
-def category(name: str) -> str:
-    """Return the ancestor that is counted: three characters of ICD-10-CM, other codes as they are."""
-    vocabulary, _, code = name.partition("/")
-    return f"{vocabulary}/{code[:3]}" if vocabulary == "ICD10CM" else name
-
-
 def build() -> Timelines:
     patient, start, code, value, names = read_events()
     patients, edges = np.unique(patient, return_index=True)
     edges = np.append(edges, len(patient))
     whose = np.repeat(np.arange(len(patients)), np.diff(edges))
-    snomed = {name: np.flatnonzero(code == i) for i, name in enumerate(names) if name.startswith("SNOMED/")}
-    first = {}
-    for name, at in snomed.items():
-        when = np.full(len(patients), NEVER)
+    first = {name: np.full(len(patients), NEVER) for name in names if name.startswith("SNOMED/")}
+    for name, when in first.items():
+        at = np.flatnonzero(code == names.index(name))
         np.minimum.at(when, whose[at], start[at])
-        first[name] = when
-    birth = np.full(len(patients), NEVER)
-    np.minimum.at(birth, whose, start)
+    birth = start[edges[:-1]]
     male = np.zeros(len(patients))
     male[whose[code == (names.index("Gender/M") if "Gender/M" in names else -1)]] = 1
-    groups = sorted({category(name) for name in names if name.startswith(("ICD10CM/", "RxNorm/"))})
-    to_group = np.array([groups.index(category(name)) if category(name) in groups else -1 for name in names])
+    # of ICD-10-CM the ancestor of three characters is counted
+    ancestors = [name[:11] if name.startswith("ICD10CM/") else name for name in names]
+    groups = {name: i for i, name in enumerate(sorted({a for a in ancestors if a.startswith(("ICD10CM/", "RxNorm/"))}))}
+    to_group = np.array([groups.get(ancestor, -1) for ancestor in ancestors])
     to_lab = np.array([i if name.startswith("LOINC/") else -1 for i, name in enumerate(names)])
     used = np.unique(to_lab[to_lab >= 0])
     to_lab[used] = np.arange(len(used))
     lab = to_lab[code]
     z = standardise(lab, value, len(used), male[whose])
-    return Timelines(
-        patients,
-        edges,
-        start,
-        to_group[code],
-        np.where(np.isfinite(z), lab, -1),
-        z,
-        len(groups),
-        len(used),
-        birth,
-        male,
-        first,
-    )
+    lab = np.where(np.isfinite(z), lab, -1)
+    widths = len(groups), len(used), scatter(whose, lab, z, len(used))
+    return Timelines(patients, edges, start, to_group[code], lab, z, *widths, birth, male, first)
+
+
+def scatter(whose: Array, lab: Array, z: Array, labs: int) -> Array:
+    """Return the variance of each item's values within people as a share of their whole variance."""
+    known = lab >= 0
+    cell, z = whose[known] * labs + lab[known], z[known].astype(np.float64)
+    n, total, squares = (np.bincount(cell, weights, labs * (whose[-1] + 1)) for weights in (None, z, z * z))
+    within = (squares - total**2 / np.maximum(n, 1)).reshape(-1, labs).sum(axis=0)
+    free = np.maximum(n - 1, 0).reshape(-1, labs).sum(axis=0)
+    return np.clip(within / np.maximum(free, 1), 0.05, 0.95)
 
 
 def standardise(lab: Array, value: Array, labs: int, male: Array) -> Array:
@@ -125,19 +129,12 @@ def standardise(lab: Array, value: Array, labs: int, male: Array) -> Array:
     return z
 
 
-def target_times(lines: Timelines, rows: pl.DataFrame) -> Array:
+def target_times(lines: Timelines, rows: Array) -> Array:
     """Return the first time of the code whose window best agrees with the labels."""
-    place, time = lines.place(rows["patient_id"].to_numpy()), times(rows)
-    label = rows["label"].to_numpy()
+    place, time, label = rows.T
 
-    def agreement(first: Array) -> float:
-        return float(((first[place] > time) & (first[place] < time + YEAR + DAY) == (label == 1)).mean())
-
-    return max(lines.diagnoses.values(), key=agreement)
-
-
-def times(rows: pl.DataFrame) -> Array:
-    return rows["prediction_time"].str.to_datetime(time_unit="us").cast(pl.Int64).to_numpy()
+    windows = {code: (first[place] > time) & (first[place] < time + YEAR + DAY) for code, first in lines.firsts.items()}
+    return lines.firsts[max(windows, key=lambda code: (windows[code] == (label == 1)).mean())]
 
 
 def landmarks(lines: Timelines, patients: Array, first: Array) -> Array:
@@ -152,70 +149,124 @@ def landmarks(lines: Timelines, patients: Array, first: Array) -> Array:
         time = time[(time < first[place]) & (time + YEAR < start[-1])]
         if len(time):
             chosen = rng.choice(time, min(LANDMARKS, len(time)), replace=False)
-            if first[place] != NEVER:
-                ahead = time[first[place] <= time + YEAR]
-                chosen = np.union1d(chosen, rng.choice(ahead, min(3, len(ahead)), replace=False))
+            ahead = time[first[place] <= time + YEAR]
+            chosen = np.union1d(chosen, rng.choice(ahead, min(3, len(ahead)), replace=False))
             found += [(place, t, int(first[place] <= t + YEAR)) for t in chosen]
     return np.array(found, dtype=np.int64)
 
 
-def features(lines: Timelines, place: Array, time: Array) -> Array:
-    """Return (rows, features): shares of categories by window, levels and changes of values, age and sex."""
-    windows = len(RECENT_DAYS)
-    coded = np.zeros((len(place), lines.concepts * (windows + 1)), dtype=np.float32)
-    valued = np.zeros((len(place), lines.labs * (windows * 2 + 1)), dtype=np.float32)
+@dataclass
+class Histories:
+    """What stands in the history of some rows (patient and time): all of it, and before each border."""
+
+    concepts: list[sparse.csr_matrix]
+    """Of all the history, then before each of ``CODE_DAYS``: how often each concept."""
+    numbers: Array
+    """(1 + borders, rows, items) values of each item: all of them, then before each of ``LAB_DAYS``."""
+    sums: Array
+    noise: Array
+
+    def moved(self, days: int, earlier: int) -> tuple[Array, Array]:
+        """Return how far each item's mean in the last days lies from the person's earlier level, and the variance.
+
+        A level of few values is drawn to everybody's mean; without a recent value the variance is infinite.
+        """
+        at, before = 1 + LAB_DAYS.index(days), 1 + LAB_DAYS.index(earlier)
+        n, n_before = self.numbers[0] - self.numbers[at], self.numbers[before] + self.noise / (1 - self.noise)
+        mean = (self.sums[0] - self.sums[at]) / np.maximum(n, 1)
+        variance = self.noise / n_before + np.where(n > 0, self.noise / np.maximum(n, 1), np.inf)
+        return (mean - self.sums[before] / n_before).astype(np.float32), variance.astype(np.float32)
+
+
+def histories(lines: Timelines, place: Array, time: Array) -> Histories:
+    """Count patient by patient; events are sorted once into the stretches between all borders."""
+    counts = np.zeros((1 + len(CODE_DAYS), len(place), lines.concepts), dtype=np.float32)
+    numbers, sums = np.zeros((2, 1 + len(LAB_DAYS), len(place), lines.labs), dtype=np.float32)
     for p in np.unique(place):
         at = np.flatnonzero(place == p)
-        concepts, sizes, totals = windowed(lines, p, time[at])
-        coded[at] = np.concatenate([np.sqrt(n / (n.sum(axis=1, keepdims=True) + 10.0)) for n in concepts], axis=1)
-        means = [total / np.maximum(n, 1) for total, n in zip(totals, sizes, strict=True)]
-        levels = []
-        for mean, n in zip(means[:windows], sizes[:windows], strict=True):
-            shrunk = n / (n + 1.0)
-            change = np.where(sizes[-1] > 0, mean - means[-1], mean * 0.5) * shrunk
-            levels += [mean * shrunk, change]
-        valued[at] = np.concatenate([*levels, means[-1]], axis=1)
-    age = (time - lines.age_from[place]) / YEAR
-    return np.column_stack([coded, valued, age, age**2 / 100, lines.male[place]])
+        span = slice(lines.edges[p], lines.edges[p + 1])
+        borders = {days: time[at] - days * DAY for days in (0, *CODE_DAYS, *LAB_DAYS)}
+        edges = np.unique(np.concatenate(list(borders.values())))
+        stretch = np.searchsorted(edges, lines.start[span], side="right")
+        until = {days: np.searchsorted(edges, border) for days, border in borders.items()}
+        kinds = (counts, lines.concept, None), (numbers, lines.lab, None), (sums, lines.lab, lines.z)
+        for (table, item, weights), windows in zip(kinds, (CODE_DAYS, LAB_DAYS, LAB_DAYS), strict=True):
+            kept = np.flatnonzero(item[span] >= 0)
+            cell = stretch[kept] * table.shape[2] + item[span][kept]
+            size = (len(edges) + 1) * table.shape[2]
+            total = np.bincount(cell, None if weights is None else weights[span][kept], size)
+            total = total.reshape(-1, table.shape[2]).cumsum(axis=0)
+            for i, days in enumerate((0, *windows)):
+                table[i, at] = total[until[days]]
+    return Histories([sparse.csr_matrix(table) for table in counts], numbers, sums, lines.noise)
 
 
-def windowed(lines: Timelines, p: int, time: Array) -> tuple[list[Array], list[Array], list[Array]]:
-    """Return for one patient (times, items) in each recent window and before: categories, values, their sum.
+def drift_scores(moves: list[tuple[Array, Array]], fit: Array, label: Array) -> Array:
+    """Return (rows, windows): how much likelier the recent values are for those who fall ill than for the others.
 
-    Events are sorted once into the stretches between all borders; sums of stretches serve every time.
+    For each item the shift of the ill from their own level is learnt on the rows ``fit``, and none within its error.
     """
-    span = slice(lines.edges[p], lines.edges[p + 1])
-    borders = [time, *(time - days * DAY for days in RECENT_DAYS)]
-    edges = np.unique(borders)
-    stretch = np.searchsorted(edges, lines.start[span], side="right")
-
-    def windows(item: Array, width: int, weights: Array | None = None) -> list[Array]:
-        kept = item >= 0
-        cell = stretch[kept] * width + item[kept]
-        weights = None if weights is None else weights[kept]
-        sums = np.bincount(cell, weights, (len(edges) + 1) * width).reshape(-1, width).cumsum(axis=0)
-        until, *since = (sums[np.searchsorted(edges, border)] for border in borders)
-        return [*(until - before for before in since), since[-1]]
-
-    concept, lab, z = lines.concept[span], lines.lab[span], lines.z[span]
-    return windows(concept, lines.concepts), windows(lab, lines.labs), windows(lab, lines.labs, z)
+    ill, well = fit[label[fit] == 1], fit[label[fit] == 0]
+    scores = []
+    for moved, precision in moves:
+        shift = [(precision[at] * moved[at]).sum(axis=0) / (precision[at].sum(axis=0) + 20) for at in (ill, well)]
+        known = np.abs(shift[0] - shift[1]) - 1.5 / np.sqrt(precision[ill].sum(axis=0) + 1e-9)
+        shift = np.sign(shift[0] - shift[1]) * np.maximum(known, 0)
+        scores.append((precision * (moved * shift - shift**2 / 2)).sum(axis=1))
+    return np.column_stack(scores)
 
 
-def fit_predict(train: Array, label: Array, weight: Array, test: Array) -> Array:
-    """Average the standardised logits of two unlike models."""
-    trees = lightgbm.LGBMClassifier(
-        n_estimators=250, learning_rate=0.03, num_leaves=8, min_child_samples=40, colsample_bytree=0.1,
-        subsample=0.7, subsample_freq=1, reg_lambda=20.0, random_state=0, verbose=-1,
-    )  # fmt: skip
-    trees.fit(train, label, sample_weight=weight)
-    scale = StandardScaler().fit(train)
-    line = LogisticRegression(C=0.0003, max_iter=60, tol=1e-3)
-    line.fit(np.clip(scale.transform(train), -4, 4), label, sample_weight=weight)
-    logits = [
-        np.asarray(trees.predict(test, raw_score=True)),
-        line.decision_function(np.clip(scale.transform(test), -4, 4)),
-    ]
-    mixed = sum((x - x.mean()) / (x.std() + 1e-9) for x in logits)
+def code_scores(seen: Histories, fit: Array, label: Array) -> Array:
+    """Return (rows, windows): mean log ratio of how frequent a concept is in the last year of the ill and of others."""
+    windows = [*(seen.concepts[0] - table for table in seen.concepts[1:]), *seen.concepts[2:]]
+    year = windows[1][fit]
+    ill, well = (np.asarray(year[label[fit] == k].sum(axis=0)).ravel() for k in (1, 0))
+    usual = (well + 0.5) / (well.sum() + 0.5 * len(well))
+    prior, expected = 3.0 * len(usual), ill.sum() * usual
+    weight = np.log((ill + prior * usual) / (ill.sum() + prior) / usual) * expected / (expected + 20)
+    level = [table @ weight / (np.asarray(table.sum(axis=1)).ravel() + 10) for table in windows]
+    rises = [level[i] - level[j] for i, j in ((0, 4), (1, 4), (2, 4), (0, 3), (1, 3))]
+    return np.column_stack([*level, *rises, windows[1] @ weight])
+
+
+def learnt(seen: Histories, label: Array, patient: Array) -> Array:
+    """Return both kinds of scores: for labelled rows (the first ones) from other patients', for the rest from all."""
+    known, scores = np.arange(len(label)), []
+    moves = [(moved, 1 / (variance + WANDER)) for moved, variance in (seen.moved(*window) for window in WINDOWS)]
+    for fit, held in [(known, slice(None)), *GroupKFold(5).split(known, groups=patient[: len(label)])]:
+        scores.append(np.column_stack([drift_scores(moves, fit, label), code_scores(seen, fit, label)]))
+        scores[0][held] = scores[-1][held]
+    return np.clip(scores[0], -1e3, 1e3)
+
+
+def shares(seen: Histories) -> Array:
+    """Return (rows, features): the square root of each frequent concept's share in each window."""
+    tables = [*(seen.concepts[0] - table for table in seen.concepts[1:]), seen.concepts[-1]]
+    often = [table.getnnz(axis=0) * 100 >= table.shape[0] for table in tables]
+    totals = [np.asarray(table.sum(axis=1), dtype=np.float32) + 10 for table in tables]
+    parts = zip(tables, often, totals, strict=True)
+    return np.concatenate([np.sqrt(table[:, kept].toarray() / total) for table, kept, total in parts], axis=1)
+
+
+def fit_predict(short: Array, long: Array, label: Array, weight: Array) -> Array:
+    """Fit on the first rows, which have labels; return a probability for the others.
+
+    Boosted trees on all features, twice, and on the few learnt ones, and logistic regression on these; mean logits.
+    """
+    n = len(label)
+
+    def trees(matrix: Array, columns: float, seed: int) -> Array:
+        model = lightgbm.LGBMClassifier(
+            n_estimators=300, learning_rate=0.03, num_leaves=8, min_child_samples=40, colsample_bytree=columns,
+            subsample=0.7, subsample_freq=1, reg_lambda=20.0, random_state=seed, verbose=-1,
+        )  # fmt: skip
+        return np.asarray(model.fit(matrix[:n], label, sample_weight=weight).predict(matrix[n:], raw_score=True))
+
+    scaled = np.clip(StandardScaler().fit(short[:n]).transform(short), -4, 4)
+    line = LogisticRegression(C=0.1, max_iter=200).fit(scaled[:n], label, sample_weight=weight)
+    parts = [(1.0, trees(long, 0.2, seed)) for seed in (0, 1)]
+    parts += [(0.5, trees(short, 0.5, 0)), (0.25, line.decision_function(scaled[n:]))]
+    mixed = sum(share * (x - x.mean()) / (x.std() + 1e-9) for share, x in parts)
     return np.asarray(1 / (1 + np.exp(-(mixed - 2.5))))
 
 
@@ -223,17 +274,21 @@ def main() -> None:
     labelled = pl.concat([pl.read_csv(DATA / f"{name}_labels.csv") for name in ("train", "val")])
     test = pl.read_csv(DATA / "test_examples.csv")
     lines = build()
-    first = target_times(lines, labelled)
-    own = np.column_stack(
-        [lines.place(labelled["patient_id"].to_numpy()), times(labelled), labelled["label"].to_numpy()]
-    )
-    rows = np.concatenate([own, landmarks(lines, np.unique(own[:, 0]), first)])
-    matrix = features(lines, rows[:, 0], rows[:, 1])
-    wanted = features(lines, lines.place(test["patient_id"].to_numpy()), times(test))
-    weight = np.where(np.arange(len(rows)) < len(own), 1.5, 1.0)
-    probability = fit_predict(matrix, rows[:, 2], weight, wanted)
+    own = np.column_stack([lines.rows(labelled), labelled["label"].to_numpy()])
+    more = landmarks(lines, np.unique(own[:, 0]), target_times(lines, own))
+    probability = predict(lines, np.concatenate([own, more]), len(own), lines.rows(test))
     SUBMISSION.mkdir(parents=True, exist_ok=True)
     test.with_columns(pl.Series("probability", probability.round(6))).write_csv(SUBMISSION / "predictions.csv")
+
+
+def predict(lines: Timelines, rows: Array, given: int, wanted: Array) -> Array:
+    """Learn from rows (patient, time, label), the given ones first; return the wanted probabilities."""
+    place, time = np.concatenate([rows[:, :2], wanted]).T
+    seen, label = histories(lines, place, time), rows[:, 2]
+    age = (time - lines.age_from[place]) / YEAR
+    short = np.column_stack([learnt(seen, label, place), age, age**2 / 100, lines.male[place]]).astype(np.float32)
+    long = np.concatenate([short, shares(seen)], axis=1, dtype=np.float32)
+    return fit_predict(short, long, label, np.where(np.arange(len(rows)) < given, 1.5, 1.0))
 
 
 if __name__ == "__main__":
