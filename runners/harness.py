@@ -53,7 +53,7 @@ class HarnessOptions:
     """What the user gave on the command line or in the plan file."""
 
     argument: str = ""
-    """What followed the colon: ``flag_all`` in ``probe:flag_all``."""
+    """What followed the colon: ``everything`` in ``probe:everything``."""
     model: str = "-"
     effort: str = ""
     command: str = ""

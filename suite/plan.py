@@ -14,12 +14,13 @@ from urllib.parse import quote
 from categories.catalog import folder_digest, select_tasks
 from categories.instruction import instruction_template
 from categories.seed import DEFAULT_SEED, fingerprint
-from categories.spec import Edition, Task
+from categories.spec import Category, Edition, Task
 from categories.staging import generator_digest
 from containers.box import EngineInfo
 from containers.images import image_tag, parent_of
 from results.records import Host, RunPlan, TrialPlan
 from runners.harness import HarnessOptions, extra_options, load_harness
+from runners.harnesses.script import list_probes
 from runners.verify import verifier_digest
 from suite.request import RequestError, RunRequest
 
@@ -29,7 +30,7 @@ class Contender:
     """One harness with its model and effort: what results compare."""
 
     harness: str
-    """As typed, argument included: ``probe:flag_all``."""
+    """As typed, argument included: ``probe:everything``."""
     options: HarnessOptions
 
     @property
@@ -98,6 +99,8 @@ def make_plan(request: RunRequest, machine: EngineInfo) -> RunPlan:
     tasks = select_tasks(request.tasks, request.category)
     require_edition(tasks, request.edition)
     used = {task.category.id: task.category for task in tasks}
+    agents = contenders(request)
+    require_probes(used.values(), agents)
     now = datetime.now(UTC)
     return RunPlan(
         run_id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
@@ -117,7 +120,7 @@ def make_plan(request: RunRequest, machine: EngineInfo) -> RunPlan:
         },
         axes={name: category.axes.model_dump() for name, category in used.items()},
         templates={task.id: f"{task.category.id}/{task.data_case}" for task in tasks if task.spec.draw_as},
-        trials=tuple(plan_trials(tasks, contenders(request), instances=request.instances, attempts=request.trials)),
+        trials=tuple(plan_trials(tasks, agents, instances=request.instances, attempts=request.trials)),
         host=_host(machine),
         jobs=request.jobs or default_jobs(machine),
     )
@@ -132,6 +135,22 @@ def require_edition(tasks: Iterable[Task], edition: Edition) -> None:
     missing = dict.fromkeys(task.category.id for task in tasks if edition not in task.category.editions)
     if missing:
         raise RequestError(f"--edition {edition}: not available for {', '.join(missing)}; choose with --category.")
+
+
+def require_probes(categories: Iterable[Category], agents: Iterable[Contender]) -> None:
+    """Return if every probe that was asked for is one of each category's.
+
+    Raises:
+        RequestError: it is not; the message lists those there are.
+    """
+    for category, agent in product(categories, agents):
+        if agent.harness.partition(":")[0] == "probe":
+            names = [str(probe["name"]) for probe in list_probes(category.folder)]
+            if agent.options.argument not in names:
+                raise RequestError(
+                    f"--harness {agent.harness}: {category.id} has no such probe; it has {', '.join(names)}."
+                    " Choose a category with --category."
+                )
 
 
 def task_version(task: Task) -> str:

@@ -19,7 +19,7 @@ class RunRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     harness: tuple[str, ...] = Field(min_length=1)
-    """``codex``, ``probe:flag_all``, or bound to a model: ``codex@gpt-5.5``."""
+    """``codex``, ``probe:everything``, or bound to a model: ``codex@gpt-5.5``."""
     model: tuple[str, ...] = ()
     effort: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()

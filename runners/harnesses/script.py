@@ -30,7 +30,7 @@ class Reference(PlainHarness):
 
 
 class Probe(PlainHarness):
-    """Runs one of the category's dumb or cheating solvers, named after the colon: ``probe:flag_all``."""
+    """Runs one of the category's dumb or cheating solvers, named after the colon: ``probe:everything``."""
 
     def __init__(self, options: HarnessOptions) -> None:
         super().__init__(options)

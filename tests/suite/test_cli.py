@@ -86,6 +86,10 @@ def test_list_is_a_stable_interface() -> None:
         (("run", "--harness", "oracle", "--scale", "tiny"), "--scale"),
         (("run", "--harness", "oracle", "--trials", "0"), "--trials"),
         (("run", "--harness", "oracle", "--model", "gpt-5.5"), "no harness of this run takes a model"),
+        (
+            ("run", "--harness", "probe:flag_all", "--category", "ehr_data_quality"),
+            "probe:flag_all: ehr_data_quality has no such probe; it has everything, all_patients",
+        ),
         (("run", "--harness", "oracle@gpt-5.5"), "runs without a model"),
         (("run", "-f", "no-such-plan.toml"), "no-such-plan.toml"),
         (("resume", "no-such-run"), "no-such-run"),
