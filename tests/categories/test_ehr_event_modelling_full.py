@@ -54,14 +54,18 @@ def test_size_and_memory(case, stage):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_reference_passes_four_of_six(seed, stage, judge, tmp_path):
-    """And what it finds beyond the gate's counts (changes of values, trends) is worth 0.04 AUROC where it passes."""
+    """And at least 0.04 AUROC lies in what plain counts of codes do not hold: drifts, recency, ancestors of rare codes.
+
+    Plain counts are those of the second baseline (embedding and logistic regression). The gate counts by time, ancestors
+    and deciles of values itself, so the distance to it says little of that.
+    """
     category = load_category(FOLDER)
     margins = []
     for case in CASES:
         draw = stage(f"ehr_event_modelling/{case}", seed, "full")
         verdict = judge(category, solve("reference.py", draw, tmp_path / case), draw.gold)
         if verdict["reward"]:
-            margins.append(verdict["metrics"]["auroc"] - verdict["metrics"]["gate_auroc"])
+            margins.append(verdict["metrics"]["auroc"] - verdict["metrics"]["embedding_auroc"])
     assert len(margins) >= 4
     assert np.median(margins) >= 0.04
 
