@@ -108,7 +108,7 @@ def scatter(whose: Array, lab: Array, z: Array, labs: int) -> Array:
     n, total, squares = (np.bincount(cell, weights, labs * (whose[-1] + 1)) for weights in (None, z, z * z))
     within = (squares - total**2 / np.maximum(n, 1)).reshape(-1, labs).sum(axis=0)
     free = np.maximum(n - 1, 0).reshape(-1, labs).sum(axis=0)
-    return np.clip(within / np.maximum(free, 1), 0.05, 0.95)
+    return np.asarray(np.clip(within / np.maximum(free, 1), 0.05, 0.95))
 
 
 def standardise(lab: Array, value: Array, labs: int, male: Array) -> Array:
@@ -236,7 +236,7 @@ def learnt(seen: Histories, label: Array, patient: Array) -> Array:
     for fit, held in [(known, slice(None)), *GroupKFold(5).split(known, groups=patient[: len(label)])]:
         scores.append(np.column_stack([drift_scores(moves, fit, label), code_scores(seen, fit, label)]))
         scores[0][held] = scores[-1][held]
-    return np.clip(scores[0], -1e3, 1e3)
+    return np.asarray(np.clip(scores[0], -1e3, 1e3))
 
 
 def shares(seen: Histories) -> Array:
