@@ -1,6 +1,7 @@
 """What a submission is measured against: counts with LightGBM (the gate), SVD + logistic regression beside it."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 import lightgbm
 import numpy as np
@@ -45,13 +46,16 @@ FIXED: dict[str, object] = {
     "lambda_l2": 1.0,
     "seed": 0,
     "deterministic": True,
-    "force_row_wise": True,
+    "force_col_wise": True,
+    "enable_bundle": False,
     "num_threads": 1,
     "verbose": -1,
 }
 """Each tree sees a tenth of the columns and seven tenths of the examples: of many weak counts more are then used.
 
-One thread: the same on any machine, and no slower where cores are shared."""
+Column by column, unbundled: columns that a tree does not see then cost nothing (15 s a fit, 24 s row by row; the scores
+are the same). One thread: the same on any machine; fits run side by side instead."""
+WORKERS = 2
 
 
 def as_dataset(features: sparse.csr_matrix, label: Ints) -> lightgbm.Dataset:
@@ -68,9 +72,15 @@ def gate_scores(
     features: sparse.csr_matrix, label: Ints, test: sparse.csr_matrix, settings: Mapping[str, object]
 ) -> Floats:
     """Fit on the labelled examples, return quantised probabilities for the test rows: the mean of a few fits."""
-    data = as_dataset(features, label)
-    fits = [fit_trees(data, {**settings, "seed": seed}).predict(test) for seed in range(FITS)]
-    return quantise(np.mean(np.asarray(fits, dtype=np.float64), axis=0), 6)
+
+    def fit(seed: int) -> Floats:
+        # binned anew for each: training writes its settings into the data set
+        model = fit_trees(as_dataset(features, label), {**settings, "seed": seed})
+        return np.asarray(model.predict(test), dtype=np.float64)
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        fits = list(pool.map(fit, range(FITS)))
+    return quantise(np.mean(fits, axis=0), 6)
 
 
 def embedding_scores(features: sparse.csr_matrix, label: Ints, test: sparse.csr_matrix) -> Floats:
