@@ -38,6 +38,7 @@ BONES = tuple(
     if name.startswith(("vertebrae_", "rib_", "humerus", "scapula", "clavicula"))
     or name in ("sacrum", "sternum", "costal_cartilages", "skull", "carpal")
 )
+PIECE = 1 << 17
 GUT = ("stomach", "small_bowel", "duodenum", "colon")
 
 
@@ -50,7 +51,15 @@ def where(organs: NDArray[np.uint8], names: Iterable[str]) -> NDArray[np.bool_]:
     numbers = sorted({ORGANS[name] for name in names})
     found = np.zeros_like(organs, bool)
     starts = [k for k, number in enumerate(numbers) if k == 0 or number != numbers[k - 1] + 1]
-    for first, after in itertools.pairwise([*starts, len(numbers)]):
-        # A run of neighbours by one comparison (below its first the difference wraps): faster than a table.
-        found |= organs - np.uint8(numbers[first]) <= np.uint8(numbers[after - 1] - numbers[first])
+    runs = [
+        (np.uint8(numbers[first]), np.uint8(numbers[after - 1]))
+        for first, after in itertools.pairwise([*starts, len(numbers)])
+    ]
+    # Piece by piece, for what a core's cache holds. A run of neighbours by one comparison (below its first the
+    # difference wraps): faster than a table.
+    voxels, marks = organs.ravel("K"), found.ravel("K")
+    for start in range(0, voxels.size, PIECE):
+        piece, mark = voxels[start : start + PIECE], marks[start : start + PIECE]
+        for low, high in runs:
+            mark |= piece - low <= high - low
     return found

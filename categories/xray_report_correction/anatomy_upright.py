@@ -4,6 +4,7 @@ The rib cage stays; lungs, heart and belly slide down inside it by the depth of 
 in polar coordinates. The heart is then widened or narrowed to a stated cardiothoracic ratio.
 """
 
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,12 @@ from categories.xray_report_correction.render_torso import Places, Torso, filled
 
 ANGLES = 180
 SOFT = 35.0
+HEART = ("heart", "atrial_appendage_left")
 FIXED = (*BONES, "spinal_cord", "autochthon_left", "autochthon_right")
+FORBIDDEN = where(np.arange(256, dtype=np.uint8), BONES)
+"""By label."""
+SKETCHED = 2
+"""Of so many slices a sketch has one."""
 
 Floats = NDArray[np.float64]
 
@@ -123,10 +129,11 @@ def drop_for(torso: Torso, cage: Cage, ribs: float) -> float:
     return float((cage.dome - wanted) * torso.spacing[2])
 
 
-def heart_change(torso: Torso, factor: float) -> HeartChange:
-    """Return the map that widens a heart by a factor; torso is the chest after breathing."""
-    heart = torso.mask("heart", "atrial_appendage_left")
-    lungs = torso.mask(*LOBES)
+def heart_change(sketched: NDArray[np.uint8], torso: Torso, factor: float) -> HeartChange:
+    """Return the map that widens a heart by a factor, from a sketch of the chest after breathing."""
+    organs = np.zeros_like(torso.organs)
+    organs[:, :, ::SKETCHED] = sketched
+    heart, lungs = where(organs, HEART), where(organs, LOBES)
     levels = np.flatnonzero(heart.any((0, 1)))
     slices = heart.shape[2]
     edges = [np.full(slices, np.nan) for _ in range(4)]
@@ -150,28 +157,62 @@ def heart_change(torso: Torso, factor: float) -> HeartChange:
     return HeartChange(factor, middle, right, left, wall_right - 1, wall_left + 1, in_depth[:, None] * along[None, :])
 
 
-def move(
-    torso: Torso, cage: Cage, posture: Posture, heart: HeartChange | None = None, *, sketch: bool = False
-) -> Torso:
-    """Return the chest in a posture; a ``sketch`` has labels only, in every second slice."""
-    organs, hu = torso.organs.copy("F"), torso.hu if sketch else torso.hu.copy("F")
-    forbidden = where(np.arange(256, dtype=np.uint8), BONES)
+def move(torso: Torso, cage: Cage, posture: Posture, heart: HeartChange) -> Torso:
+    """Return the chest in a posture."""
+    organs, hu = torso.organs.copy("F"), torso.hu.copy("F")
 
     def one(k: int) -> None:
         (x, y), at = _sources(cage, posture, heart, k)
-        near = np.rint(at).astype(np.int64)
-        found = torso.organs[near[0], near[1], near[2]]
-        wrong = forbidden[found]
-        organs[x, y, k] = np.where(wrong, 0, found)
-        if not sketch:
-            values = ndi.map_coordinates(torso.hu, at, order=1, mode="nearest", output=np.float32)
-            hu[x, y, k] = np.where(wrong, SOFT, values)
+        found, wrong = _labels(torso, at)
+        organs[x, y, k] = found
+        values = ndi.map_coordinates(torso.hu, at, order=1, mode="nearest", output=np.float32)
+        hu[x, y, k] = np.where(wrong, SOFT, values)
 
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(one, range(0, torso.organs.shape[2], 1 + sketch)))
-    if sketch:
-        organs[:, :, 1::2] = 0
+    _each(one, range(torso.organs.shape[2]))
     return replace(torso, hu=hu, organs=organs)
+
+
+def sketch(torso: Torso, cage: Cage, posture: Posture) -> NDArray[np.uint8]:
+    """Return the labels alone of the chest in a posture: (I, J, every second slice)."""
+    return _sketched(torso, cage, posture, None, torso.organs[:, :, ::SKETCHED].copy("F"), range(torso.organs.shape[2]))
+
+
+def sketch_heart(
+    torso: Torso, cage: Cage, posture: Posture, heart: HeartChange, first: NDArray[np.uint8]
+) -> NDArray[np.uint8]:
+    """Return the sketch with a changed heart; ``first`` is that without: what the change does not reach stays."""
+    reached = np.flatnonzero(heart.weight.any(0)).tolist()
+    return _sketched(torso, cage, posture, heart, first.copy("F"), reached)
+
+
+def _sketched(
+    torso: Torso,
+    cage: Cage,
+    posture: Posture,
+    heart: HeartChange | None,
+    organs: NDArray[np.uint8],
+    slices: Iterable[int],
+) -> NDArray[np.uint8]:
+    def one(k: int) -> None:
+        (x, y), at = _sources(cage, posture, heart, k)
+        organs[:, :, k // SKETCHED] = torso.organs[:, :, k]
+        organs[x, y, k // SKETCHED] = _labels(torso, at)[0]
+
+    _each(one, [k for k in slices if k % SKETCHED == 0])
+    return organs
+
+
+def _labels(torso: Torso, at: Floats) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """Return the labels at places (3, n), and where bone would slide, which it must not."""
+    near = np.rint(at).astype(np.int64)
+    found = torso.organs[near[0], near[1], near[2]]
+    wrong = FORBIDDEN[found]
+    return np.where(wrong, np.uint8(0), found), wrong
+
+
+def _each(one: Callable[[int], None], slices: Iterable[int]) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(one, slices))
 
 
 def _sources(cage: Cage, posture: Posture, heart: HeartChange | None, k: int) -> tuple[Places, Floats]:

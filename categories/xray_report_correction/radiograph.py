@@ -1,6 +1,7 @@
 """The views of one study of one patient: posture, findings, devices, exposure, film."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
@@ -85,21 +86,29 @@ def take(scene: Scene, name: ViewName, rng: np.random.Generator, scale: Scale) -
     eye = _eye(scene, name, rng, COLUMNS[scale])
     film = expose(scene, name, eye, rng)
     changes = {track: eye.project(change, start) for track, (start, change) in scene.boxes.items()}
-    sight = Sight(film - sum(changes.values()), eye.plate.pixel_mm)
-    layers = [(track, _layer(film, eye, draw)) for track, draw in scene.thin]
-    opaque = np.zeros(film.shape, bool)
-    for _, layer in layers:
-        film += layer
-        opaque |= layer > OPAQUE
+    with ThreadPoolExecutor(1) as aside:  # what can be seen is measured beside the making of the picture
+        sight = aside.submit(Sight, film - sum(changes.values()), eye.plate.pixel_mm)
+        layers = [(track, _layer(film, eye, draw)) for track, draw in scene.thin]
+        for _, layer in layers:
+            film += layer
+        seen = aside.submit(_seen, sight, [*changes.items()], layers)
+        letter: Literal["L", "R"] = "L" if name == "LATERAL" or rng.random() < 0.6 else "R"
+        picture = develop(film, eye.plate.pixel_mm, _exposure(name, rng), rng).astype(float)
+        _mark(picture, eye, letter, rng)
+        return View(name, _collimated(picture, name, rng), eye.plate.pixel_mm, letter, seen.result())
+
+
+def _seen(
+    sight: Future[Sight], changes: Sequence[tuple[int, Floats]], layers: Sequence[tuple[int, Floats]]
+) -> dict[int, float]:
+    """Return the contrast-to-noise ratio by track: the best of what belongs to it."""
+    opaque = np.any([layer > OPAQUE for _, layer in layers], axis=0)
     seen: dict[int, float] = {}
-    for track, change in (*changes.items(), *layers):
+    for track, change in (*changes, *layers):
         # What lies behind a generator is not seen; the generator is.
         shown = change if (change > OPAQUE).any() else np.where(opaque, 0, change)
-        seen[track] = max(seen.get(track, 0.0), sight.contrast_to_noise(shown))
-    letter: Literal["L", "R"] = "L" if name == "LATERAL" or rng.random() < 0.6 else "R"
-    picture = develop(film, eye.plate.pixel_mm, _exposure(name, rng), rng).astype(float)
-    _mark(picture, eye, letter, rng)
-    return View(name, _collimated(picture, name, rng), eye.plate.pixel_mm, letter, seen)
+        seen[track] = max(seen.get(track, 0.0), sight.result().contrast_to_noise(shown))
+    return seen
 
 
 def _layer(film: Floats, eye: Eye, draw: Thin) -> Floats:
