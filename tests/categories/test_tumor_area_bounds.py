@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -52,12 +51,10 @@ def test_nuclei_tell_tumour(measured) -> None:
 @pytest.mark.full
 @pytest.mark.timeout(14400)
 @pytest.mark.parametrize("seed", ["0", "a private seed"])
-def test_reference_solves_a_task_and_a_slide_is_made_in_time(seed: str, stage, judge, tmp_path: Path) -> None:
+def test_reference_solves_a_task_and_slides_keep_their_bounds(seed: str, stage, judge, tmp_path: Path) -> None:
     category, passed = load_category(FOLDER), []
     for case in category.cases:
-        started = time.monotonic()
         draw = stage(f"{category.id}/{case}", seed, "full")
-        assert time.monotonic() - started < 900
         assert draw.peak_memory_mb <= 1229
         assert (draw.public / "slide.svs").stat().st_size <= 700e6
         assert 0.10 <= _tissue(draw.gold, draw.public) <= 0.25
