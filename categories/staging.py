@@ -21,6 +21,7 @@ from categories.seed import case_key, fingerprint
 from categories.sources.readiness import sources_digest
 from categories.sources.settings import Settings
 from categories.spec import Edition, Scale, Task
+from categories.store import MAKING
 
 GOLD_SEAL = "sha256.json"
 NO_DATA = frozenset(
@@ -120,7 +121,11 @@ def staged(request: StageRequest, cache: Path, cancel: threading.Event | None = 
                 break
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (folder / "staged.json").exists():
-                _prepare(request, folder, derived, sources, cancel)
+                try:
+                    _prepare(request, folder, derived, sources, cancel)
+                except BaseException:
+                    shutil.rmtree(folder.with_name(f"{folder.name}{MAKING}"), ignore_errors=True)
+                    raise
         os.utime(folder)
         document = json.loads((folder / "staged.json").read_text(encoding="utf-8"))
         yield Staged(folder=folder, **document)
@@ -129,7 +134,7 @@ def staged(request: StageRequest, cache: Path, cancel: threading.Event | None = 
 def _prepare(
     request: StageRequest, folder: Path, derived: Derived | None, sources: Path, cancel: threading.Event | None
 ) -> None:
-    making = folder.with_name(f"{folder.name}.making")
+    making = folder.with_name(f"{folder.name}{MAKING}")
     for leftover in (making, folder):
         shutil.rmtree(leftover, ignore_errors=True)
     for name in ("public", "workspace", "gold"):

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from categories.assets import Asset, assets_folder, derived_folders, discard
 
+MAKING = ".making"
+"""Ending of the folder in which a draw is made."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -62,10 +65,12 @@ def prune_derived(cache: Path, assets: Iterable[Asset]) -> list[Entry]:
 
 
 def prune(cache: Path, keep_bytes: int) -> list[Entry]:
-    """Evict the longest unused draws until ``keep_bytes`` are left; those in use stay. Return what was evicted."""
-    kept = entries(cache)
+    """Evict the longest unused draws until ``keep_bytes`` are left; those in use stay. Return what was evicted.
+
+    What killed preparations left goes first, and whatever is to be kept.
+    """
+    evicted, kept = _swept(cache), entries(cache)
     total = sum(entry.size_bytes for entry in kept)
-    evicted = []
     for entry in reversed(kept):
         if total <= keep_bytes:
             break
@@ -75,9 +80,20 @@ def prune(cache: Path, keep_bytes: int) -> list[Entry]:
     return evicted
 
 
+def _swept(cache: Path) -> list[Entry]:
+    """Remove and return half-made draws that nobody is making."""
+    removed = []
+    for folder in (cache / "staged").glob(f"*{MAKING}"):
+        with contextlib.suppress(FileNotFoundError):  # finished by another process meanwhile
+            entry = _entry(folder, "left by a killed preparation")
+            if _evict(folder):
+                removed.append(entry)
+    return removed
+
+
 def _evict(folder: Path) -> bool:
     """Remove a draw unless somebody holds its lock. The lock file stays: removing it would split its holders."""
-    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
+    with folder.with_name(f"{folder.name.removesuffix(MAKING)}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
