@@ -113,6 +113,7 @@ def features(folder: Path) -> list[float]:
 
 
 @pytest.mark.full
+@pytest.mark.timeout(14400)
 def test_nothing_but_findings_tells_findings(tmp_path: Path) -> None:
     """Over 300 draws, one feature and one label at a time, pooled over the labels: AUROC with its upper limit."""
     values, answers = [], []

@@ -35,7 +35,7 @@ from verifiers_hidden.__main__ import main as verifier  # noqa: E402
 LEVELS = ("L0", "L1", "L2", "L3")
 TOLD = {
     "clinical_trial_matching": ("eligible", "found"),
-    "ehr_event_modelling": ("gate_auroc", "plain_auroc", "oracle_auroc"),
+    "ehr_event_modelling": ("gate_auroc", "plain_auroc", "best_auroc"),
     "ehr_format_conversion": ("checks_failed", "checks_total"),
 }
 """What stands beside the headline, where a verdict holds it."""
