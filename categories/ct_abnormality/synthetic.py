@@ -20,6 +20,8 @@ AGES = (50, 86)
 ANSWERS = {"present": "yes", "lookalike": "no", "grey": ""}
 STUDY = "CT chest without contrast"
 DEFINITIONS = Path(__file__).parent / "definitions.md"
+LEAST_SCORED, LEAST_EACH = 8, 2
+"""A case has so many scored labels at least, and so many of each answer among them, or it is not handed out."""
 
 
 def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path) -> None:  # noqa: ARG001 (nothing is copied in)
@@ -33,6 +35,8 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path) -> None:  
     facts = insert_all(canvas, draw, states)
     image = finish(canvas, draw, draw.scale)
     del canvas
+    labels = [entry(key, states, facts[key], image) for key in LABELS]
+    require_enough(draw.case, [label["answer"] for label in labels])
     if draw.spec.parameters["format"] == "dicom":
         about = {"PatientSex": sex, "PatientAge": f"{age:03d}Y", "StudyDescription": STUDY, **image.about}
         write_series(public / "series", image.hu, image.affine, draw.opaque_id, about)
@@ -45,7 +49,7 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path) -> None:  
         "age": age,
         "shape": list(image.hu.shape),
         "spacing_mm": [round(float(step), 4) for step in np.abs(np.diag(image.affine)[:3])],
-        "labels": [entry(key, states, facts[key], image) for key in LABELS],
+        "labels": labels,
     }
     (gold / "labels.json").write_text(json.dumps(truth, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
@@ -61,6 +65,20 @@ def entry(key: str, states: States, facts: Facts, image: Image) -> dict[str, Any
     if "beside" in facts:
         shown["beside"] = _with_voxels(facts["beside"], image)
     return {"label": LABELS[key], "scored": state != "grey", "answer": ANSWERS[state], "facts": shown}
+
+
+def require_enough(case: str, answers: list[str]) -> None:
+    """Return if a case has enough labels to be judged by: the gate may have left out too many.
+
+    Raises:
+        ValueError: it has not; the message counts them.
+    """
+    yes, no = answers.count("yes"), answers.count("no")
+    if yes + no < LEAST_SCORED or min(yes, no) < LEAST_EACH:
+        raise ValueError(
+            f"{case}: {yes + no} labels are scored, {yes} yes and {no} no; it takes {LEAST_SCORED}, {LEAST_EACH} of"
+            " each. Its other findings cannot be seen; take another seed."
+        )
 
 
 def _with_voxels(facts: Facts, image: Image) -> Facts:

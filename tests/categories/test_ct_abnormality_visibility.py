@@ -36,6 +36,9 @@ def test_contrast_is_the_change_and_not_what_hardly_changes() -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_scored_is_seen_and_has_a_look_alike(case: str, seed: str, stage) -> None:
     gold = json.loads((stage(f"ct_abnormality/{case}", seed).gold / "labels.json").read_text())
+    answers = [entry["answer"] for entry in gold["labels"] if entry["scored"]]
+    assert 8 <= len(answers) <= 12
+    assert min(answers.count("yes"), answers.count("no")) >= 2
     for entry in gold["labels"]:
         facts = entry["facts"]
         if entry["answer"] == "yes":
@@ -44,16 +47,43 @@ def test_what_is_scored_is_seen_and_has_a_look_alike(case: str, seed: str, stage
         assert "beside" not in facts or facts["state"] != "lookalike"
 
 
-def test_a_finding_below_the_gate_is_not_scored(monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(synthetic, "GATE", 1e6)
+def prepared(into: Path) -> list[dict]:
     for name in ("public", "gold", "workspace"):
-        (tmp_path / name).mkdir()
+        (into / name).mkdir()
     draw = draw_of("scan_01", "a private seed")
-    synthetic.prepare(draw, public=tmp_path / "public", gold=tmp_path / "gold", workspace=tmp_path / "workspace")
-    labels = json.loads((tmp_path / "gold" / "labels.json").read_text())["labels"]
+    synthetic.prepare(draw, public=into / "public", gold=into / "gold", workspace=into / "workspace")
+    return json.loads((into / "gold" / "labels.json").read_text())["labels"]
+
+
+def test_a_finding_below_the_gate_is_not_scored(monkeypatch, stage, tmp_path: Path) -> None:
+    staged = json.loads((stage("ct_abnormality/scan_01", "a private seed").gold / "labels.json").read_text())["labels"]
+    faintest, second = sorted(e["facts"]["cnr"] for e in staged if e["answer"] == "yes" and "cnr" in e["facts"])[:2]
+    monkeypatch.setattr(synthetic, "GATE", (faintest + second) / 2)
+    labels = prepared(tmp_path)
     assert BODILY == ("cardiomegaly",)
-    assert not [entry for entry in labels if entry["answer"] == "yes" and entry["label"] != "Cardiomegaly"]
-    assert sum(entry["scored"] for entry in labels) < 12
+    for before, after in zip(staged, labels, strict=True):
+        below = before["answer"] == "yes" and before["facts"].get("cnr", second) == faintest
+        assert after["answer"] == ("" if below else before["answer"])
+        assert after["scored"] == (before["scored"] and not below)
+
+
+def test_a_case_of_which_too_little_can_be_seen_is_not_handed_out(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(synthetic, "GATE", 1e6)
+    with pytest.raises(ValueError, match=r"scan_01: \d+ labels are scored, [01] yes and \d+ no; .* another seed"):
+        prepared(tmp_path)
+    assert not list((tmp_path / "gold").iterdir())
+    assert not list((tmp_path / "public").iterdir())
+
+
+@pytest.mark.parametrize(("yes", "no"), [(2, 6), (6, 2), (9, 3)])
+def test_a_case_of_eight_labels_and_two_of_each_is_handed_out(yes: int, no: int) -> None:
+    synthetic.require_enough("scan_01", ["yes"] * yes + ["no"] * no + [""] * (17 - yes - no))
+
+
+@pytest.mark.parametrize(("yes", "no"), [(1, 11), (11, 1), (2, 5), (5, 2), (0, 0)])
+def test_a_case_of_fewer_is_refused_with_its_counts(yes: int, no: int) -> None:
+    with pytest.raises(ValueError, match=f"scan_01: {yes + no} labels are scored, {yes} yes and {no} no"):
+        synthetic.require_enough("scan_01", ["yes"] * yes + ["no"] * no + [""] * (17 - yes - no))
 
 
 @pytest.mark.parametrize("later", ["nothing", "mosaic", "expiration"])
