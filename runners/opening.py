@@ -1,7 +1,7 @@
 """Everything that must stand before the first trial: images, agents, the run's lease, the gateway; and its end."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +17,7 @@ from containers.images import ensure_base, ensure_image, ensure_task_image, imag
 from containers.lease import RunLease
 from containers.reap import Reaped, reap, reap_predecessor
 from results.folder import RunFolder
-from results.records import TrialPlan
+from results.records import RunPlan, TrialPlan
 from runners.cache import Cache
 from runners.gateway import GatewayPlan, start_gateway
 from runners.harness import Harness, HarnessOptions, Say, plan_harness
@@ -44,6 +44,8 @@ def open_place(
     engine, cache, plan = opening.engine, opening.cache, folder.plan
     tasks = {trial.task: find_task(trial.task) for trial in trials}
     harnesses = {(t.harness, t.model, t.effort): plan_harness(t, plan) for t in trials}
+    if warning := caution(plan, [(tasks[t.task], harnesses[t.harness, t.model, t.effort][0]) for t in trials]):
+        say(warning)
     with ExitStack() as stack:
         lease = stack.enter_context(RunLease(cache.mounts, plan.run_id))
         helper = host_helper(engine, cache, say, lease.labels)
@@ -76,6 +78,25 @@ def open_place(
             logins={name: login.token for name, login in opening.gateway.logins.items()} if opening.gateway else {},
         )
         yield place, [_job(trial, tasks[trial.task], harnesses, place) for trial in trials]
+
+
+def caution(plan: RunPlan, trials: Iterable[tuple[Task, Harness]]) -> str:
+    """Return the line that tells of boxes with a way to what their own data were made from; empty without such.
+
+    Behind the gateway only a box that asks a model has a way out; an open one always has.
+    """
+    if plan.edition != "synthetic" or plan.network == "model":
+        return ""
+    reaching = [task.category for task, harness in trials if harness.needs_model or plan.network == "open"]
+    found = {category.id: assets for category in reaching if (assets := needed((category,)))}
+    if not found:
+        return ""
+    packages = sorted({asset.package for assets in found.values() for asset in assets.values()})
+    return (
+        f"caution: with --network {plan.network} agents can fetch what the data of {', '.join(sorted(found))} were"
+        f" made from ({', '.join(packages)}, a public package) and compare. Reports mark these results by their"
+        " network policy; leave these categories out (--category), or run without --network."
+    )
 
 
 def host_helper(engine: Engine, cache: Cache, say: Say, labels: Mapping[str, str]) -> Shell | None:
