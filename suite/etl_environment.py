@@ -8,9 +8,12 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from categories.ehr_format_conversion.pinned_etl import ENVIRONMENT
+from categories.ehr_format_conversion.pinned_etl import ENVIRONMENT, is_checked
 from categories.sources.errors import NotReadyError
-from categories.spec import Task
+from categories.sources.readiness import sources_digest
+from categories.sources.settings import Settings
+from categories.spec import Edition, Scale, Task
+from categories.staging import StageRequest
 from containers.images import FOLDERS
 from containers.locks import file_lock
 from runners.cache import Cache
@@ -21,14 +24,28 @@ FROM_SOURCE = "antlr4-python3-runtime"
 """Published as source only."""
 
 
-def provide_etl(tasks: Iterable[Task], cache: Cache, say: Callable[[str], None], *, offline: bool) -> None:
-    """Have the pinned ETL at hand where a task's image holds it, and tell preparations where it is.
+def needs_etl(task: Task, scale: Scale, edition: Edition) -> bool:
+    """Return whether the preparation of such a draw asks the pinned ETL."""
+    return task.category.image == ROLE and is_checked(scale, edition)
+
+
+def provide_etl(draws: Iterable[StageRequest], cache: Cache, say: Callable[[str], None], *, offline: bool) -> None:
+    """Have the pinned ETL at hand where a draw still to be made needs it, and tell preparations where it is.
 
     Raises:
         NotReadyError: it is not there and cannot be had.
     """
-    if ENVIRONMENT not in os.environ and any(task.category.image == ROLE for task in tasks):
+    if ENVIRONMENT in os.environ:
+        return
+    if any(needs_etl(draw.task, draw.scale, draw.edition) and not _is_made(draw, cache) for draw in draws):
         os.environ[ENVIRONMENT] = str(ensure_environment(cache, say, offline=offline))
+
+
+def _is_made(draw: StageRequest, cache: Cache) -> bool:
+    """Return whether a draw is in the cache. The synthetic edition of this category stands on no asset."""
+    clinical = draw.edition == "clinical"
+    variant = sources_digest(draw.task, Settings.load(), cache.sources) if clinical else ""
+    return (cache.staged / draw.cache_key(variant) / "staged.json").exists()
 
 
 def ensure_environment(cache: Cache, say: Callable[[str], None] = lambda _: None, *, offline: bool = False) -> Path:
@@ -46,7 +63,8 @@ def ensure_environment(cache: Cache, say: Callable[[str], None] = lambda _: None
             return folder
         if offline:
             raise NotReadyError(
-                f"the pinned ETL is not in {folder}, and --offline forbids to fetch it: run once without"
+                f"the pinned ETL, which checks the gold of the format conversion, is not in {folder}, and --offline "
+                f"(HAB_SUITE_OFFLINE) forbids to fetch it: run once without"
             )
         say("making the pinned ETL's environment, once per machine")
         install = [str(folder / "bin" / "python"), "-m", "pip", *PIP, "--no-binary", FROM_SOURCE, "-r", str(lock)]
@@ -58,7 +76,7 @@ def ensure_environment(cache: Cache, say: Callable[[str], None] = lambda _: None
                 raise NotReadyError(
                     f"the pinned ETL's environment cannot be made in {folder}: {last}. Mend that (pip reads your "
                     f"own settings), name an environment made by {lock} in {ENVIRONMENT}, or choose other tasks "
-                    f"(--category)"
+                    f"(--category) or, of the synthetic edition, --scale small, which needs none"
                 )
         (folder / "finished").touch()
     return folder

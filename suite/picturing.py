@@ -8,6 +8,7 @@ import typer
 
 from categories.catalog import CatalogError, find_task, load_catalog
 from categories.figure import draw_figure, draws_figures
+from categories.sources.errors import SourceError
 from categories.spec import Category
 from categories.staging import StageRequest, StagingError, staged
 from results.folder import RunFolder
@@ -15,6 +16,7 @@ from results.site.detail import Painter, Picture
 from results.site.pictures import PICTURES
 from results.trial_folder import TrialFolder
 from runners.cache import default_cache
+from suite.sourcing import provide_checks
 
 
 def painters(runs: Sequence[RunFolder]) -> Mapping[str, Painter]:
@@ -42,6 +44,7 @@ def _picture(category: Category, run: RunFolder, trial: TrialFolder, with_gold: 
         request = StageRequest(
             find_task(record.plan.task), run.seed(), record.plan.instance, record.scale, edition=record.edition
         )
+        provide_checks([request])
         with staged(request, default_cache().root) as draw, tempfile.TemporaryDirectory() as folder:
             if draw.content_digest != record.content_digest:
                 typer.echo(f"{record.plan.trial_id}: no picture, the task's data have changed since", err=True)
@@ -49,7 +52,7 @@ def _picture(category: Category, run: RunFolder, trial: TrialFolder, with_gold: 
             out = Path(folder) / "figure.png"
             draw_figure(category, draw.public, draw.gold if with_gold else None, out, trial.submission)
             content = out.read_bytes()
-    except (CatalogError, StagingError) as error:
+    except (CatalogError, SourceError, StagingError) as error:
         typer.echo(f"{record.plan.trial_id}: no picture: {error}", err=True)
         return []
     title = "Data, submission and gold" if with_gold else "Data and submission"

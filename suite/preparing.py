@@ -29,12 +29,12 @@ def prepare(
     if request.edition == "clinical":
         require_edition(tasks, request.edition)
         require_sources(tasks)
-        provide_checks(tasks)
     wanted, cancel = dict[str, StageRequest](), threading.Event()
     for task in tasks:
         for instance in range(instances):
             one = StageRequest(task, request.seed, instance, request.scale, request.edition)
             wanted.setdefault(f"{task.category.id}/{task.data_case}/{instance}", one)
+    provide_checks(wanted.values())
 
     def make(one: StageRequest) -> str:
         with staged(one, cache.root, cancel) as draw:

@@ -21,7 +21,7 @@ from runners.harnesses.script import list_probes
 from suite.prices import book
 from suite.request import RequestError, check_figure
 from suite.scoring import make_scale
-from suite.seam import load
+from suite.sourcing import provide_checks, stands_on
 
 POLL_S = 0.3
 
@@ -56,6 +56,7 @@ def show(task_id: str, *, scale: str, figure: Path | None, seed: str | None, wit
         check_figure(figure, (".png",))
         require_figures(task.category)
         request = StageRequest(task, seed or DEFAULT_SEED, 0, wanted)
+        provide_checks([request])
         with staged(request, default_cache().root) as draw:
             draw_figure(task.category, draw.public, draw.gold if with_gold else None, figure)
         typer.echo(f"wrote {figure}")
@@ -69,7 +70,7 @@ def show(task_id: str, *, scale: str, figure: Path | None, seed: str | None, wit
         f"limits      {limits.cpus:g} CPUs, {limits.memory_mb} MB memory, {limits.storage_mb} MB disk, "
         f"{limits.agent_timeout_s} s ({wanted} scale)"
     )
-    typer.echo("editions    " + "\n            ".join(load("suite.sourcing:stands_on")(category)))
+    typer.echo("editions    " + "\n            ".join(stands_on(category)))
     typer.echo(f"data card   {category.folder / 'README.md'}")
     typer.echo("probes      " + "\n            ".join(f"{p['name']}: {p['why']}" for p in list_probes(category.folder)))
     typer.echo(f"\n--- instruction ---\n{render_instruction(task, limits)}")

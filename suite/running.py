@@ -40,8 +40,7 @@ def run(request: RunRequest, *, dry_run: bool) -> int:
         if plan.edition == "clinical":
             load("suite.sourcing:require_clinical")(plan, _upstreams(opening))
         return OK
-    if plan.edition == "clinical":
-        _open_clinical(plan, opening, request.seed)
+    _make_ready(plan, opening, request.seed)
     folder = RunFolder.create(request.out.resolve() / plan.run_id, plan, request.seed)
     code = _execute(folder, plan.trials, opening)
     typer.echo(plan.run_id)
@@ -61,8 +60,8 @@ def resume(path: Path, *, jobs: int | None, key_file: Path | None) -> int:
         plan = plan.model_copy(update={"jobs": jobs})
     engine = DockerEngine()
     opening = _opening(engine, engine.info(), plan, key_file)
-    if todo and plan.edition == "clinical":
-        _open_clinical(plan.model_copy(update={"trials": tuple(todo)}), opening, folder.seed())
+    if todo:
+        _make_ready(plan.model_copy(update={"trials": tuple(todo)}), opening, folder.seed())
     code = _execute(folder, todo, opening, workers=jobs) if todo else _exit_code(folder, RunEnd(False, ()))
     typer.echo(plan.run_id)
     return code
@@ -81,8 +80,16 @@ def _opening(engine: Engine, machine: EngineInfo, plan: RunPlan, key_file: Path 
     )
 
 
-def _open_clinical(plan: RunPlan, opening: Opening, seed: str) -> None:
-    load("suite.sourcing:open_clinical")(plan, _upstreams(opening), seed, opening.cache)
+def _make_ready(plan: RunPlan, opening: Opening, seed: str) -> None:
+    """Have at hand what the preparations of a run need; what is missing is said before a folder is made.
+
+    The cache is pruned first: what is still in it then need not be made.
+    """
+    prune(opening.cache.root, cache_limit_bytes())
+    if plan.edition == "clinical":
+        load("suite.sourcing:open_clinical")(plan, _upstreams(opening), seed, opening.cache)
+    else:
+        load("suite.sourcing:provide_checks")(load("suite.sourcing:draws_of")(plan, seed))
 
 
 def _upstreams(opening: Opening) -> tuple[Upstream, ...]:
@@ -102,7 +109,6 @@ def _execute(folder: RunFolder, trials: Sequence[TrialPlan], opening: Opening, w
         _told_to_resume(folder, stop),
     ):
         progress.say(f"{len(trials)} trials, {plan.scale} scale, run folder {folder.path}")
-        prune(opening.cache.root, cache_limit_bytes())
 
         def observe(event: Event) -> None:
             progress(event)

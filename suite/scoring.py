@@ -30,7 +30,7 @@ from runners.opening import verifier_image
 from runners.panel import Panel, open_panel, plan_judge
 from runners.verify import VerifierBox, judge
 from suite.request import RequestError
-from suite.sourcing import require_consent
+from suite.sourcing import provide_checks, require_consent
 
 OPINED = "xray_report_correction"
 """The category on whose submissions a model may be asked."""
@@ -55,8 +55,9 @@ def verify(
     if edition not in task.category.editions:
         raise RequestError(f"--edition {edition}: {task.id} has {' and '.join(task.category.editions)}")
     engine, cache = DockerEngine(), default_cache()
-    image = verifier_image(engine, task.category, cache, typer.echo)
     request = StageRequest(task, seed or DEFAULT_SEED, instance, make_scale(scale), edition)
+    provide_checks([request])
+    image = verifier_image(engine, task.category, cache, typer.echo)
     with _lease(cache) as lease, cache.scratch() as into, staged(request, cache.root) as draw:
         collected = collect_submission(
             HostFolder(folder, SUBMISSION_FOLDER), task.category.submission, into / "submission"
@@ -104,6 +105,7 @@ def _judge_again(folder: RunFolder, record: TrialRecord, maker: VerifierMaker, p
     box = VerifierBox(maker.engine, image, maker.labels)
     request = StageRequest(task, folder.seed(), record.plan.instance, record.scale, record.edition)
     assert record.submission is not None
+    provide_checks([request])
     with staged(request, maker.cache.root) as draw:
         if draw.content_digest != record.content_digest:
             raise RequestError(

@@ -164,13 +164,19 @@ def stands_on(category: Category) -> list[str]:
     return [f"synthetic: {'; '.join(made)}", *([f"clinical: {'; '.join(found)}"] if found else [])]
 
 
-def provide_checks(tasks: Sequence[Task]) -> None:
-    """Have at hand what checks the gold that is made of real records.
+def draws_of(plan: RunPlan, seed: str) -> list[StageRequest]:
+    """Return the draws of a plan's trials, each once."""
+    draws = dict.fromkeys((trial.task, trial.instance) for trial in plan.trials)
+    return [StageRequest(find_task(name), seed, instance, plan.scale, plan.edition) for name, instance in draws]
+
+
+def provide_checks(draws: Iterable[StageRequest]) -> None:
+    """Have at hand what checks the gold of draws that are still to be made; whoever stages calls this first.
 
     Raises:
         NotReadyError: it cannot be had, and what next.
     """
-    provide_etl(tasks, default_cache(), lambda words: typer.echo(words, err=True), offline=Settings.load().offline)
+    provide_etl(draws, default_cache(), lambda words: typer.echo(words, err=True), offline=Settings.load().offline)
 
 
 def _offer(ready: Sequence[Category]) -> str:
@@ -236,12 +242,13 @@ def open_clinical(plan: RunPlan, upstreams: Sequence[Upstream], seed: str, cache
 
     A source that fails then fails before any agent is asked, and leaves no run behind.
     """
-    provide_checks(require_clinical(plan, upstreams, ask=True))
-    draws = dict.fromkeys((trial.task, trial.instance) for trial in plan.trials)
+    require_clinical(plan, upstreams, ask=True)
+    draws = draws_of(plan, seed)
+    provide_checks(draws)
     try:
         with download_bars(cache.sources):
-            for name, instance in draws:
-                with staged(StageRequest(find_task(name), seed, instance, plan.scale, plan.edition), cache.root):
+            for draw in draws:
+                with staged(draw, cache.root):
                     pass
     except KeyboardInterrupt:
         typer.echo(f"hab-suite: {KEPT} No run was begun.", err=True)

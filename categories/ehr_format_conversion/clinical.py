@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from categories.draw import Draw
-from categories.ehr_format_conversion.pinned_etl import require_agreement
+from categories.ehr_format_conversion.pinned_etl import require_agreed_gold
 from categories.ehr_format_conversion.synthetic import PATIENTS, SUBJECTS, write_task
 from categories.mimic.disguise import disguise
 from categories.sources.shelf import Shelf
@@ -63,9 +63,7 @@ def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path, sources: S
     files = {places[name]: table for name, table in tables.items()} | maps
     files[SUBJECTS] = tables["patients"].select("subject_id")
     variant = write_task(draw, files, public, gold, workspace)
-    config = gold / "custom_event_configs.yaml"
-    require_agreement(public / "raw_input", config, gold / "expected")
-    require_agreement(gold / "hidden" / "raw_input", config, gold / "hidden" / "custom")
+    require_agreed_gold(public, gold)
     return variant
 
 

@@ -1,6 +1,10 @@
 """The pinned ETL, run on this machine in an environment of its own: gold is what it and our own conversion agree on.
 
 Whoever calls ``prepare`` makes the environment and names its folder in ``HAB_MEDS_ENV``.
+It is asked for every draw of the clinical edition, and for the synthetic edition at full scale, on which results are
+reported: a fault of our own under one drawn change would else silently cost an agent the task. At small scale (CI,
+demo, first tries) synthetic gold is our own conversion's alone, so that these need no second Python environment;
+there the package's default configuration, run in every verdict, is the second opinion.
 """
 
 import os
@@ -14,6 +18,7 @@ import polars as pl
 
 from categories.ehr_format_conversion.etl import CORE, Cohort
 from categories.sources.errors import NotReadyError, SourceError
+from categories.spec import Edition, Scale
 
 ENVIRONMENT = "HAB_MEDS_ENV"
 LIMIT_S = 1800
@@ -22,6 +27,23 @@ START = (
     "package.EVENT_CFG = Path(sys.argv.pop(1)); package.main()"
 )
 """The package's own command with another event configuration; it has no option for one."""
+
+
+def is_checked(scale: Scale, edition: Edition) -> bool:
+    """Return whether gold is made of such a draw only where the pinned ETL agrees; its preparation needs the ETL."""
+    return edition == "clinical" or scale == "full"
+
+
+def require_agreed_gold(public: Path, gold: Path) -> None:
+    """Return if the pinned ETL, by the wanted configuration, makes the gold of a draw's cohort and hidden input.
+
+    Raises:
+        NotReadyError: the ETL's environment is not there.
+        SourceError: the ETL failed, or the two conversions differ; counts only, no record is quoted.
+    """
+    config = gold / "custom_event_configs.yaml"
+    require_agreement(public / "raw_input", config, gold / "expected")
+    require_agreement(gold / "hidden" / "raw_input", config, gold / "hidden" / "custom")
 
 
 def require_agreement(raw: Path, config: Path, expected: Path) -> None:
@@ -36,17 +58,20 @@ def require_agreement(raw: Path, config: Path, expected: Path) -> None:
         found = differences(ours, convert(raw, config, Path(scratch)))
     if found:
         raise SourceError(
-            f"the pinned ETL and the suite's own conversion differ: {'; '.join(found)}. No gold is made of what they "
-            f"do not agree on, so this task cannot be prepared: leave it out, and report these counts to the suite"
+            f"the pinned ETL and the suite's own conversion of {raw.parent.name}/{raw.name} differ: "
+            f"{'; '.join(found)}. No gold is made of what they do not agree on, so this task cannot be prepared: "
+            f"leave it out, and report these counts to the suite"
         )
 
 
 def convert(raw: Path, config: Path, scratch: Path) -> Cohort:
     """Return what the pinned ETL makes of a raw input by an event configuration."""
-    binaries = Path(os.environ.get(ENVIRONMENT, "")) / "bin"
-    if not (binaries / "MEDS_transform-runner").exists():
+    named = os.environ.get(ENVIRONMENT, "")
+    binaries = Path(named) / "bin"
+    if not named or not (binaries / "MEDS_transform-runner").exists():
+        where = binaries if named else f"a folder that {ENVIRONMENT} names (it is not set)"
         raise NotReadyError(
-            f"the pinned ETL is not in {binaries}: run through `hab-suite prepare` or `run`, which make its "
+            f"the pinned ETL is not in {where}: run through `hab-suite prepare` or `run`, which make its "
             f"environment, or name one that is there in {ENVIRONMENT}"
         )
     words = [f"root_output_dir={scratch}", f"raw_input_dir={raw.resolve()}", "do_download=False"]

@@ -19,6 +19,7 @@ from categories.ehr_format_conversion.files import HERE, document, write_csv
 from categories.ehr_format_conversion.hospital import draw_hospital
 from categories.ehr_format_conversion.measured import coded, laboratory, outpatient
 from categories.ehr_format_conversion.orders import medication
+from categories.ehr_format_conversion.pinned_etl import is_checked, require_agreed_gold
 from categories.ehr_format_conversion.request import request
 
 PACKAGE = HERE / "mimic_iv_meds-0.0.7.tar.gz"
@@ -40,8 +41,18 @@ DATASET = {
 
 
 def prepare(draw: Draw, *, public: Path, gold: Path, workspace: Path) -> str:
-    """Write the raw input and the request, the package's source, and the gold of the cohort and of the hidden input."""
-    return write_task(draw, generated(draw, "cohort", PATIENTS[draw.scale]), public, gold, workspace)
+    """Write the raw input and the request, the package's source, and the gold of the cohort and of the hidden input.
+
+    At full scale gold is what the pinned ETL makes of both as well, row for row. Small scale (CI, demo) does without:
+    no second Python environment is to be made for it.
+
+    Raises:
+        SourceError: at full scale, the pinned ETL is not there, or it and our own conversion differ.
+    """
+    variant = write_task(draw, generated(draw, "cohort", PATIENTS[draw.scale]), public, gold, workspace)
+    if is_checked(draw.scale, "synthetic"):
+        require_agreed_gold(public, gold)
+    return variant
 
 
 def write_task(draw: Draw, files: dict[str, pl.DataFrame], public: Path, gold: Path, workspace: Path) -> str:

@@ -5,6 +5,7 @@ import io
 import tarfile
 from pathlib import Path
 
+import meds_env
 import polars as pl
 import pytest
 import yaml
@@ -187,6 +188,7 @@ def test_compressed_files_tell_no_time(staged_small) -> None:
 
 @pytest.mark.full
 def test_full_scale_is_as_large_as_stated(stage) -> None:
+    meds_env.ensure()
     draw = stage(TASK.id, "0", "full")
     events = pl.read_parquet(draw.gold / "expected" / "events.parquet")
     assert events["subject_id"].n_unique() == 100

@@ -13,7 +13,7 @@ from categories.ehr_format_conversion.etl import Cohort
 from categories.ehr_format_conversion.pinned_etl import ENVIRONMENT, differences, require_agreement
 from categories.sources.errors import NotReadyError, SourceError
 from categories.staging import StageRequest, StagingError, staged
-from runners.cache import Cache
+from runners.cache import Cache, default_cache
 from suite.etl_environment import ensure_environment, provide_etl
 
 TASK = "ehr_format_conversion/mimic_iv_to_meds"
@@ -33,7 +33,7 @@ def test_gold_is_what_the_pinned_etl_makes_and_a_lost_row_is_refused(draw, tmp_p
     for name in ("codes", "splits"):
         (tmp_path / f"{name}.parquet").write_bytes((draw.gold / "expected" / f"{name}.parquet").read_bytes())
     pl.read_parquet(draw.gold / "expected" / "events.parquet")[1:].write_parquet(tmp_path / "events.parquet")
-    with pytest.raises(SourceError, match=r"differ: 1 rows of \w+\. No gold is made") as caught:
+    with pytest.raises(SourceError, match=r"of public/raw_input differ: 1 rows of \w+\. No gold is made") as caught:
         require_agreement(*paths(draw), tmp_path)
     assert "leave it out" in str(caught.value)
 
@@ -91,18 +91,29 @@ def test_the_environment_is_made_once_named_to_preparations_and_not_fetched_offl
     monkeypatch.delenv(ENVIRONMENT)
     cache = Cache(made.parent.parent)
     said: list[str] = []
-    provide_etl([find_task("ehr_data_quality/combined")], cache, said.append, offline=True)
+    other = find_task("ehr_data_quality/combined")
+    provide_etl([StageRequest(other, "0", 0, "full", "clinical")], cache, said.append, offline=True)
     assert ENVIRONMENT not in os.environ, "a task of another image needs none"
-    provide_etl([find_task(TASK)], cache, said.append, offline=True)
+    provide_etl(
+        [StageRequest(find_task(TASK), "not made yet", 0, "small", "clinical")], cache, said.append, offline=True
+    )
     assert Path(os.environ[ENVIRONMENT]) == made
     assert said == []
-    with pytest.raises(NotReadyError, match="--offline forbids to fetch it: run once without"):
+    with pytest.raises(NotReadyError, match=r"--offline \(HAB_SUITE_OFFLINE\) forbids to fetch it: run once without"):
         ensure_environment(Cache(tmp_path), offline=True)
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")
     monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
     with pytest.raises(
-        NotReadyError, match=r"environment cannot be made in .*Mend that .*name an environment .*or choose other tasks"
+        NotReadyError,
+        match=r"environment cannot be made in .*Mend that .*name an environment .*or choose other tasks .*--scale small",
     ):
         ensure_environment(Cache(tmp_path))
     assert not list((tmp_path / "meds-env").glob("*/finished"))
+
+
+def test_a_draw_that_is_here_needs_no_etl(draw, monkeypatch) -> None:
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
+    wanted = StageRequest(find_task(TASK), "0", 0, "small", "clinical")
+    provide_etl([wanted], default_cache(), pytest.fail, offline=True)
+    assert ENVIRONMENT not in os.environ
