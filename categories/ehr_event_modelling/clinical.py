@@ -13,11 +13,9 @@ from categories.draw import Draw
 from categories.ehr_event_modelling.counting import Counting
 from categories.ehr_event_modelling.gate import (
     GRID,
-    SEARCHED,
-    as_dataset,
     embedding_scores,
-    fit_trees,
     gate_scores,
+    validation_aurocs,
     with_age,
 )
 from categories.ehr_event_modelling.measures import expected_auroc
@@ -106,13 +104,8 @@ def _write_gold(
 
 
 def _settings(draw: Draw, features: sparse.csr_matrix, label: Ints, train: Ints, val: Ints) -> Mapping[str, object]:
-    """Return the point of ``SEARCHED`` that does best on the validation split; at small scale the case's own."""
+    """Return the point of EHRSHOT's grid that does best on the validation split; at small scale the case's own."""
     if draw.scale == "small":
         return {name: draw.spec.parameters[f"gate_{name}"] for name in GRID[0]}
-    data = as_dataset(features[train], label[train])
-    wanted = label[val].astype(np.float64)
-
-    def reached(settings: Mapping[str, object]) -> float:
-        return expected_auroc(np.asarray(fit_trees(data, settings).predict(features[val]), np.float64), wanted)
-
-    return max(SEARCHED, key=reached)
+    reached = validation_aurocs(features, label, train, val)
+    return GRID[reached.index(max(reached))]
