@@ -10,7 +10,7 @@ LINES = {"l1": 60, "l2": 300}
 CASES = {
     "clinical_trial_matching": ("nephrology", ("L0", "L1", "L2")),
     "ehr_event_modelling": ("lupus", ("L1", "L2")),
-    "ehr_format_conversion": ("mimic_iv_to_meds", ("L1",)),
+    "ehr_format_conversion": ("mimic_iv_to_meds", ("L1", "L2")),
 }
 READ = {"passed", "below_threshold", "check_failed"}
 """Reasons that a verdict gives only on a submission it could read."""
