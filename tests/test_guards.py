@@ -90,6 +90,7 @@ def test_probe_earns_0(category_id: str, probe: str, stage, judge, tmp_path: Pat
 
 
 @pytest.mark.full
+@pytest.mark.timeout(14400)
 @pytest.mark.parametrize(("category_id", "probe"), probe_cases())
 def test_probe_earns_0_at_full_scale_on_the_public_seed(
     category_id: str, probe: str, stage, judge, tmp_path: Path
