@@ -25,14 +25,15 @@ def main() -> None:
     """Prepare one draw; the last line of standard output tells the peak memory and the generator's variant."""
     _end_with_parent()
     words = json.loads(sys.stdin.read())
-    if words["edition"] != "clinical":
-        _prepare(words)
-        return
+    clinical = words["edition"] == "clinical"
     try:
-        _prepare(words, sources=Shelf(Path(words["sources"]), Settings.load()))
+        _prepare(words, **({"sources": Shelf(Path(words["sources"]), Settings.load())} if clinical else {}))
     except SourceError as error:
         sys.exit(str(error))
-    except Exception as error:  # noqa: BLE001 (messages of parsers quote what they read: records of real people)
+    except Exception as error:
+        if not clinical:
+            raise
+        # Messages of parsers quote what they read: records of real people.
         sys.exit(_told_without_data(error, Path(words["folder"])))
 
 

@@ -16,6 +16,7 @@ class Cache:
         mnt/<run id>/           disks, doors and data links of a run under way; gone when it ends
         agents/<cli>-<version>/ agent CLIs, mounted read-only into boxes
         sources/                downloads of the clinical edition
+        meds-env/               the pinned ETL, which checks the gold of the format conversion
         assets/                 what generators stand on, fetched and derived (elsewhere by HAB_SUITE_ASSETS)
         locks/                  one orchestrator at a time builds an image
         history.jsonl           what trials cost and took, for forecasts

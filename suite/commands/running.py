@@ -50,7 +50,9 @@ AgentOption = Annotated[
     Words, Option("--agent-option", help="flags=..., retries=N or wire_api=... for the agent's CLI; repeatable.")
 ]
 PlanFile = Annotated[Path | None, Option("-f", "--file", help="Plan file (TOML) with the same words.")]
-Offline = Annotated[bool, Option("--offline", help="Fetch nothing: clinical data must be on this machine already.")]
+Offline = Annotated[
+    bool, Option("--offline", help="Fetch nothing: clinical data and what checks them must be here already.")
+]
 DryRun = Annotated[bool, Option("--dry-run", help="Print the plan and stop.")]
 
 

@@ -4,6 +4,7 @@ One line per draw: seconds, processor seconds, peak memory, bytes the agent is g
 categories at small scale, their first case.
 """
 
+import os
 import resource
 import sys
 import tempfile
@@ -14,10 +15,14 @@ from categories.catalog import load_catalog, select_tasks
 from categories.seed import DEFAULT_SEED
 from categories.spec import Scale, Task
 from categories.staging import StageRequest, staged
+from runners.cache import default_cache
+from suite.etl_environment import ENVIRONMENT, ensure_environment, needs_etl
 
 
 def measure(task: Task, seed: str, scale: Scale) -> None:
     """Stage one draw into a cache of its own."""
+    if needs_etl(task, scale, "synthetic"):
+        os.environ[ENVIRONMENT] = str(ensure_environment(default_cache()))
     before = children_s()
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -99,6 +99,8 @@ def climb(category: Category, level: str, seeds: list[str], scale: Scale, cache:
     rewards = []
     for seed in seeds:
         for case in cases:
+            if category.image == "meds_etl":
+                meds_env.ensure()  # at full scale it checks the gold
             request = StageRequest(find_task(f"{category.id}/{case}"), seed, 0, scale)
             with staged(request, cache) as draw:
                 for name, words in scripts(category, level):
