@@ -58,7 +58,9 @@ def test_the_heart_is_as_wide_as_the_study_says_or_there_is_no_such_study(number
             continue
         seen = eye(scene, "AP" if portable else "PA")
         # A voxel at an edge is 0.009.
-        assert heart_ratio(scene.torso.organs, seen) == pytest.approx(ratio + extra, abs=0.016 if ratio < 0.65 else 0.03)
+        assert heart_ratio(scene.torso.organs, seen) == pytest.approx(
+            ratio + extra, abs=0.016 if ratio < 0.65 else 0.03
+        )
 
 
 @pytest.mark.parametrize("number", EVERYBODY)
