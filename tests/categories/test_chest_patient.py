@@ -12,6 +12,7 @@ import pytest
 from scipy import ndimage as ndi
 
 from categories.assets import asset_of, assets_folder, make_ready
+from categories.chest import labels
 from categories.chest.finish import finish
 from categories.chest.labels import ORGANS, VESSELS, where
 from categories.chest.paint import coverage
@@ -217,6 +218,7 @@ def test_no_contrast_medium_is_left(large: Patient) -> None:
 SAME = """
 import hashlib, sys
 from pathlib import Path
+from categories.chest import labels
 from categories.chest.finish import finish
 from categories.chest.patient import Canvas, draw_patient
 from categories.draw import Draw
@@ -282,3 +284,18 @@ def test_image_has_the_wanted_form(large: Patient, assets: Path) -> None:
     assert end == pytest.approx(native, abs=1e-6)
     middle = image.hu[200:300, 200:300, ::8]
     assert 8 <= np.std(np.diff(middle.astype(float), axis=0)) / 2**0.5 <= 60
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "every second", "turned"])
+def test_a_mask_is_right_however_the_labels_lie_in_memory(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found piece by piece: against numpy's own look-up."""
+    monkeypatch.setattr(labels, "PIECE", 100)
+    organs = np.random.default_rng(0).integers(0, len(labels.ORGANS), (11, 13, 17)).astype(np.uint8)
+    view = {
+        "C": organs,
+        "F": np.asfortranarray(organs),
+        "every second": organs[:, ::2, 1::3],
+        "turned": organs[:, ::-1].transpose(2, 0, 1),
+    }[layout]
+    numbers = [labels.ORGANS[name] for name in labels.BONES]
+    assert np.array_equal(labels.where(view, labels.BONES), np.isin(view, numbers))

@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 
 from categories.catalog import find_task, load_category
 from categories.draw import Draw
 from categories.ehr_event_modelling import cohort as patients
+from categories.ehr_event_modelling import gate
 from categories.ehr_event_modelling.counting import Counter, Counting
 from categories.ehr_event_modelling.events import NO_END, Block, make_block, phase
 from categories.ehr_event_modelling.gate import GRID
@@ -313,3 +315,15 @@ def test_instruction_states_every_rule(files):
         str(task.spec.parameters["snomed"]),
     ):
         assert rule in text, rule
+
+
+def test_fits_beside_one_another_are_those_made_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    counts = sparse.csr_matrix(rng.poisson(0.5, (600, 80)).astype(np.float32))
+    label = (rng.random(600) < 1 / (1 + np.exp(2 - counts[:, 0].toarray()[:, 0]))).astype(np.int64)
+    settings = {"max_depth": 3, "learning_rate": 0.02, "num_leaves": 10}
+    beside = gate.gate_scores(counts[:400], label[:400], counts[400:], settings)
+    monkeypatch.setattr(gate, "WORKERS", 1)
+    assert np.array_equal(beside, gate.gate_scores(counts[:400], label[:400], counts[400:], settings))
+    monkeypatch.setattr(gate, "FITS", 1)
+    assert not np.array_equal(beside, gate.gate_scores(counts[:400], label[:400], counts[400:], settings))
